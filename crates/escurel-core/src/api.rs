@@ -1,0 +1,326 @@
+//! What callers ask and what they get: plain values, no wire format.
+
+use std::sync::Arc;
+
+use escurel_md::{Issue, PageType, SkillSchema, Wikilink};
+use serde_json::{Map, Value};
+
+/// Names a page: its path, uid and what it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PageRef {
+    /// The page's path, the canonical `page_id` on the wire.
+    pub page_id: String,
+    pub uid: String,
+    /// The page's id.
+    pub slug: String,
+    pub skill: String,
+    pub page_type: PageType,
+    pub title: String,
+    /// Version of the text, `v<n>` on the wire.
+    pub version: u64,
+    pub last_written_by: Option<String>,
+    /// The file vanished together with many others; the text comes from the journal.
+    pub missing_on_disk: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Granularity {
+    #[default]
+    Block,
+    Page,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct SearchRequest {
+    /// One to eight phrasings; several are fused into one ranking.
+    pub queries: Vec<String>,
+    pub k: usize,
+    pub granularity: Granularity,
+    pub page_type: Option<PageType>,
+    pub skill: Option<String>,
+    pub filter: Option<Map<String, Value>>,
+    pub page_id: Option<String>,
+    pub as_of: Option<String>,
+    pub scenario: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct SearchAnswer {
+    pub hits: Vec<SearchHit>,
+    pub lanes: Vec<LaneState>,
+    /// How parts of the query were understood, when that is not obvious.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct LaneState {
+    pub lane: &'static str,
+    /// `fresh`, `lagging` or `off`.
+    pub state: &'static str,
+    pub detail: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct SearchHit {
+    pub page: PageRef,
+    pub anchor: Option<String>,
+    pub snippet: String,
+    /// Byte ranges of the matched words in `snippet`.
+    pub matches: Vec<(u32, u32)>,
+    pub score: f32,
+    pub similarity: Option<f32>,
+    pub frontmatter_excerpt: Map<String, Value>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    pub parsed: Wikilink,
+    pub page: Option<PageRef>,
+    /// Set when the name fits several pages.
+    pub candidates: Vec<PageRef>,
+    /// `None` when the link has no anchor.
+    pub anchor_exists: Option<bool>,
+    /// For a pinned link: the pin is a known version.
+    pub version_exists: Option<bool>,
+    /// For a pinned link: the page has moved on since.
+    pub newer_exists: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ExpandRequest {
+    pub page_id: String,
+    pub anchor: Option<String>,
+    pub as_of: Option<String>,
+    /// A version number, as in a pinned link.
+    pub version: Option<u64>,
+    pub scenario: Option<String>,
+    pub full: bool,
+    /// At most this many characters of body; 0 = the default of 40,000.
+    pub max_chars: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct Expanded {
+    pub page: PageRef,
+    pub frontmatter: Map<String, Value>,
+    pub body: String,
+    pub blocks: Vec<ExpandedBlock>,
+    pub links: Vec<OutLink>,
+    /// Set when `body` is a part: where to go on.
+    pub truncated: bool,
+    pub next_anchor: Option<String>,
+    pub issues: Vec<Issue>,
+    /// The page this overlay shadows, with its frontmatter.
+    pub shadow: Option<Shadow>,
+    /// The text is of an earlier version and a newer one exists.
+    pub newer_exists: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Shadow {
+    pub base_page_id: String,
+    pub pack: String,
+    pub base: Map<String, Value>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ExpandedBlock {
+    pub anchor: String,
+    pub content: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct OutLink {
+    pub link: Wikilink,
+    pub relation: Option<String>,
+    /// The page it leads to, if exactly one.
+    pub page_id: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Direction {
+    In,
+    Out,
+    #[default]
+    Both,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct NeighboursRequest {
+    pub page_id: String,
+    pub direction: Direction,
+    pub link_skill: Option<String>,
+    pub link_skill_in: Option<Vec<String>>,
+    /// `<field> <asc|desc>` on the other page's frontmatter.
+    pub order_by: Option<String>,
+    pub as_of: Option<String>,
+    pub scenario: Option<String>,
+    pub limit: Option<usize>,
+}
+
+#[derive(Clone, Debug)]
+pub struct NeighbourEdge {
+    pub src_page: String,
+    pub dst_page: String,
+    /// Skill of the destination page.
+    pub link_skill: String,
+    /// Frontmatter key that holds the link; `None` in the body.
+    pub relation: Option<String>,
+    pub link_version: Option<String>,
+    pub dst_anchor: Option<String>,
+    pub src_anchor: Option<String>,
+    /// Excerpt of the other page's frontmatter.
+    pub target_frontmatter_excerpt: Map<String, Value>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Neighbours {
+    pub edges: Vec<NeighbourEdge>,
+    /// True when `limit` cut the list.
+    pub truncated: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct SkillRow {
+    pub schema: Arc<SkillSchema>,
+    pub page_id: Option<String>,
+    pub instances: usize,
+    /// The pack page that this overlay shadows.
+    pub shadows: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum InstanceOrder {
+    #[default]
+    Id,
+    AtAsc,
+    AtDesc,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct InstancesRequest {
+    pub skill_id: String,
+    /// Key and the text it must equal.
+    pub frontmatter: Option<(String, String)>,
+    pub order: InstanceOrder,
+    pub limit: usize,
+    pub cursor: Option<String>,
+    pub as_of: Option<String>,
+    pub scenario: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct InstanceRow {
+    pub page: PageRef,
+    pub frontmatter: Map<String, Value>,
+    pub at: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Instances {
+    pub instances: Vec<InstanceRow>,
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct AncestryRequest {
+    pub page_id: String,
+    /// True: what this rests on. False: what rests on this.
+    pub up: bool,
+    pub relations: Vec<String>,
+    pub max_hops: Option<u32>,
+    pub as_of: Option<String>,
+    pub to_page: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Ancestry {
+    Walk(Vec<AncestryHop>),
+    /// The shortest path, both ends included; `None` when there is none.
+    Path(Option<Vec<String>>),
+}
+
+#[derive(Clone, Debug)]
+pub struct AncestryHop {
+    pub page_id: String,
+    pub skill: String,
+    pub relation: String,
+    pub depth: u32,
+}
+
+#[derive(Clone, Debug)]
+pub enum Report {
+    Drift(Vec<DriftRow>),
+    Abandoned(Vec<AbandonedRow>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportKind {
+    Drift,
+    Abandoned,
+}
+
+#[derive(Clone, Debug)]
+pub struct DriftRow {
+    pub decision_page_id: String,
+    pub decision_skill: String,
+    pub expectation_page_id: String,
+    pub superseding_page_id: String,
+    pub decided_at: String,
+    pub superseded_at: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct AbandonedRow {
+    pub page_id: String,
+    pub skill: String,
+    pub via: String,
+}
+
+/// What is served and how it is doing; the source of the start-up block, `/readyz` and `/metrics`.
+#[derive(Clone, Debug, Default)]
+pub struct Status {
+    pub ready: bool,
+    /// `indexing`, `ready`, `rebuilding`, `stopping`.
+    pub phase: &'static str,
+    pub done: u64,
+    pub total: u64,
+    pub pages: u64,
+    pub skills: u64,
+    pub links: u64,
+    pub broken_links: u64,
+    pub ambiguous_links: u64,
+    /// Pages with at least one finding, and how many findings are errors.
+    pub pages_with_issues: u64,
+    pub errors: u64,
+    /// Files and folders that could not be looked at, with the reason.
+    pub unreadable: Vec<(String, String)>,
+    /// Pages whose deletion is held until somebody confirms it.
+    pub held_deletions: u64,
+    pub read_only: bool,
+    /// Journal head, and how far the views are.
+    pub journal_seq: u64,
+    pub text_seq: u64,
+    pub sql_seq: u64,
+    /// Things an operator should know, e.g. an index that was moved aside.
+    pub warnings: Vec<String>,
+}
+
+/// Result of comparing files, journal and index.
+#[derive(Clone, Debug, Default)]
+pub struct VerifyReport {
+    pub pages: u64,
+    pub records: u64,
+    pub objects: u64,
+    pub findings: Vec<Finding>,
+}
+
+/// One disagreement, naming its item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// `journal`, `object`, `file`, `directory`, `text_index` or `sql_index`.
+    pub part: &'static str,
+    /// Segment and sequence number, object id, path or row.
+    pub item: String,
+    pub problem: String,
+}
