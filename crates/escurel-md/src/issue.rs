@@ -81,6 +81,7 @@ impl Issue {
 }
 
 /// `line:32 col:8`
+#[allow(dead_code)]
 pub(crate) fn at(line: u32, col: u32) -> String {
     format!("line:{line} col:{col}")
 }
