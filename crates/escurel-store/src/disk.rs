@@ -1,0 +1,1 @@
+//! (memory and file disks)
