@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 DEMO = HERE.parent.parent / "markdown"
 STRICT = os.environ.get("CI") in ("true", "1")
 CHECK_SECONDS = 120
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Wrong(Exception):
@@ -179,7 +181,7 @@ def execute(command, cwd=None, env=None):
     except subprocess.TimeoutExpired as late:
         raise Wrong(f"no end after {CHECK_SECONDS} s: {late.stderr or late.stdout}") from late
     if done.returncode != 0:
-        text = done.stdout.strip() + "\n" + done.stderr.strip()
+        text = COLOUR.sub("", done.stdout.strip() + "\n" + done.stderr.strip())
         raise Wrong(f"exit code {done.returncode}\n" + "\n".join(text.strip().splitlines()[-40:]))
     return done.stdout
 

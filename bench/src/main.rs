@@ -1,0 +1,174 @@
+//! Measures the release binary from outside, the same way every time.
+//!
+//! Owns the corpus that it makes, the server that it starts and the figures.
+//! Refuses to link anything of the product: what it cannot see over HTTP, on
+//! the disk or in /proc, a user cannot see either. Invariant: every latency is
+//! put beside that of a bare handler with a body of the same size, same run.
+
+mod bare;
+mod client;
+mod corpus;
+mod ops;
+mod report;
+mod rng;
+mod server;
+mod stats;
+mod words;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, Subcommand};
+
+use crate::client::Client;
+use crate::corpus::Corpus;
+use crate::report::{Report, Start};
+use crate::server::Server;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask bench",
+    about = "Measure the release binary over HTTP"
+)]
+#[command(args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    role: Option<Role>,
+    /// The binary to measure.
+    #[arg(long, required = true)]
+    binary: Option<PathBuf>,
+    /// Measure on a copy of this folder of markdown.
+    #[arg(long, conflicts_with = "generate")]
+    corpus: Option<PathBuf>,
+    /// Measure on this many generated pages: 1k, 10k, 100k or a number.
+    #[arg(long, default_value = "1k", value_parser = corpus::count)]
+    generate: usize,
+    /// Write the figures here as JSON.
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Seconds for each measured phase of each operation.
+    #[arg(long, default_value_t = 1.5)]
+    seconds: f64,
+    /// What the generated corpus and the queries are drawn with.
+    #[arg(long, default_value_t = 7)]
+    seed: u64,
+    /// Only operations whose name contains this.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Mixed calls before memory is read.
+    #[arg(long, default_value_t = 10_000)]
+    mixed: usize,
+}
+
+#[derive(Subcommand)]
+enum Role {
+    /// The handler to compare with (started by the bench itself).
+    #[command(hide = true)]
+    Bare,
+}
+
+fn main() -> Result<()> {
+    let cli = Cli::parse();
+    if matches!(cli.role, Some(Role::Bare)) {
+        return bare::serve();
+    }
+    // One thread for the client, so that the server has the other core.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(measure(&cli))
+}
+
+async fn measure(cli: &Cli) -> Result<()> {
+    let binary = cli.binary.as_deref().context("--binary is needed")?;
+    ensure!(binary.is_file(), "no such binary: {}", binary.display());
+    let scratch = tempfile::Builder::new()
+        .prefix("escurel-bench-")
+        .tempdir()?;
+    let folder = scratch.path().join("kb");
+    let corpus = match &cli.corpus {
+        Some(source) => corpus::copy(source, &folder, cli.seed)?,
+        None => corpus::generate(&folder, cli.generate, cli.seed)?,
+    };
+    println!(
+        "corpus: {} pages, {:.1} MB of markdown",
+        corpus.pages,
+        corpus.bytes as f64 / 1e6
+    );
+
+    let (server, start) = starts(binary, &folder, scratch.path(), &corpus).await?;
+    println!(
+        "first serve {:.2} s ({:.0} pages/s), start with an intact index {:.3} s",
+        start.first_s, start.pages_per_s, start.intact_s
+    );
+    let figures = drive(cli, &server, &corpus).await;
+    let report = match figures {
+        Ok(mut report) => {
+            report.edit_to_search = ops::edits(&server, &folder).await?;
+            report.finish(start, &corpus, &folder);
+            report
+        }
+        Err(error) => return Err(error.context(server.tail())),
+    };
+    server.stop()?;
+    report.print();
+    if let Some(out) = &cli.json {
+        std::fs::write(out, serde_json::to_vec_pretty(&report)?)?;
+        println!("written: {}", out.display());
+    }
+    Ok(())
+}
+
+/// First serve of an unknown folder, then a start that finds its index.
+async fn starts(
+    binary: &Path,
+    folder: &Path,
+    home: &Path,
+    corpus: &Corpus,
+) -> Result<(Server, Start)> {
+    let begun = Instant::now();
+    let first = Server::start(binary, folder, home)?;
+    first.ready(Duration::from_secs(900)).await?;
+    let first_s = begun.elapsed().as_secs_f64();
+    first.stop()?;
+    let begun = Instant::now();
+    let server = Server::start(binary, folder, home)?;
+    server.ready(Duration::from_secs(900)).await?;
+    let intact_s = begun.elapsed().as_secs_f64();
+    let pages_per_s = corpus.pages as f64 / first_s;
+    Ok((
+        server,
+        Start {
+            first_s,
+            pages_per_s,
+            intact_s,
+        },
+    ))
+}
+
+async fn drive(cli: &Cli, server: &Server, corpus: &Corpus) -> Result<Report> {
+    let bare = Server::bare()?;
+    bare.ready(Duration::from_secs(10)).await?;
+    let mut report = Report::default();
+    let span = Duration::from_secs_f64(cli.seconds);
+    let all = ops::all(corpus, cli.seed);
+    for op in all.iter().filter(|op| op.name.contains(&cli.only)) {
+        let figure = ops::measure(op, server, &bare, span)
+            .await
+            .with_context(|| format!("while measuring {}", op.name))?;
+        println!("{}", report::line(&figure));
+        report.ops.push(figure);
+    }
+    report.rss_start = server.resident();
+    ops::mixed(&all, server, cli.mixed).await?;
+    report.rss_after_mixed = server.resident();
+    report.rss_peak = server.resident_peak();
+    bare.stop()?;
+    Ok(report)
+}
+
+/// A connection of its own to a server.
+async fn connect(server: &Server) -> Result<Client> {
+    Client::connect(server.port).await
+}
