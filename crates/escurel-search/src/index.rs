@@ -1,12 +1,37 @@
-//! The index: writers, published state, snapshots.
+//! The index: fresh versions in memory, the files, and the state that snapshots
+//! hold. One writer at a time changes the files; readers never wait.
+//!
+//! Invariant: every publication happens under the state lock and holds each
+//! version exactly once, in the files or in memory, also across a commit.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use hashbrown::{HashMap, HashSet};
+use parking_lot::Mutex;
+use tantivy::indexer::{IndexWriterOptions, NoMergePolicy, UserOperation};
+use tantivy::{Index, IndexReader, IndexWriter, TantivyDocument};
 
 use crate::api::{Answer, Doc, Generation, OpenState, Query, SearchError, Stats};
+use crate::schema::{Fields, Key};
+use crate::view::{Delta, Layer, View};
+use crate::{guard, house, lanes, open};
+
+/// Memory of each indexing thread, in bytes; with two threads the whole writer
+/// stays below 64 MB.
+const WRITER_BUDGET: usize = 24_000_000;
+const WRITER_THREADS: usize = 2;
+/// Entries handed to the indexing threads at once.
+const BULK_BATCH: usize = 512;
+/// Layers of one size in memory before they become one of the next size.
+const DELTA_FAN: usize = 8;
 
 /// The text index of one store.
 pub struct TextIndex {
-    _private: (),
+    inner: Arc<Inner>,
+    house: house::Housekeeper,
 }
 
 /// An opened index and what it holds.
@@ -17,56 +42,426 @@ pub struct Opened {
     pub state: OpenState,
 }
 
+pub(crate) struct Inner {
+    pub fields: Fields,
+    pub index: Index,
+    reader: IndexReader,
+    /// Absent until first needed, and after a failure until the next try.
+    writer: Mutex<Option<IndexWriter>>,
+    state: Mutex<State>,
+    view: ArcSwap<View>,
+    committed: AtomicU64,
+    /// Set when the files turn out to be unreadable.
+    pub damaged: AtomicBool,
+    pub dir: Option<PathBuf>,
+}
+
+/// What only writers look at.
+#[derive(Default)]
+struct State {
+    /// Versions in the committed files.
+    known: HashSet<Key>,
+    /// Versions given in bulk since the last commit.
+    bulk: HashSet<Key>,
+    /// Per page, the sequence below which versions may go.
+    forgotten: HashMap<u32, u64>,
+    /// How many layers, from the oldest, a running commit is folding.
+    folding: usize,
+}
+
 impl TextIndex {
-    pub fn open(_dir: &Path, _expect: Generation) -> Result<Opened, SearchError> {
-        Ok(Opened { index: Self::in_memory(), seq: 0, state: OpenState::Created })
+    /// Opens the index in `dir`, or starts a new one there. Files that are not
+    /// the expected ones, or damaged, are moved aside.
+    pub fn open(dir: &Path, expect: Generation) -> Result<Opened, SearchError> {
+        let fields = Fields::new();
+        let found = open::open(dir, expect, &fields)?;
+        let inner = Inner::new(fields, found.index, Some(dir.to_path_buf()), found.seq)?;
+        // Takes the lock of the folder, so that a second writer fails here.
+        inner.with_writer(|_| Ok(()))?;
+        let index = TextIndex::keep(inner, found.verify_later);
+        Ok(Opened { index, seq: found.seq, state: found.state })
     }
 
+    /// An index that lives and ends with the process.
     pub fn in_memory() -> TextIndex {
-        TextIndex { _private: () }
+        let fields = Fields::new();
+        let mut index = Index::create_in_ram(fields.schema.clone());
+        fields.register(&mut index);
+        match Inner::new(fields, index, None, 0) {
+            Ok(inner) => TextIndex::keep(inner, false),
+            // An empty index in memory touches neither disk nor input.
+            Err(error) => unreachable!("empty index in memory: {error}"),
+        }
     }
 
-    pub fn add(&self, _docs: Vec<Doc>) {}
-
-    pub fn add_bulk(&self, _docs: Vec<Doc>) -> Result<(), SearchError> {
-        Ok(())
+    fn keep(inner: Inner, verify: bool) -> TextIndex {
+        let inner = Arc::new(inner);
+        let house = house::Housekeeper::start(Arc::downgrade(&inner));
+        if verify {
+            house.verify();
+        }
+        TextIndex { inner, house }
     }
 
-    pub fn forget(&self, _page: u32, _before_seq: u64) {}
+    /// Fresh versions: every snapshot taken after the return sees them. For
+    /// small batches. A version given again replaces the earlier text of it.
+    pub fn add(&self, docs: Vec<Doc>) {
+        if let Err(error) = guard(|| self.inner.add(docs)) {
+            // Building in memory fails on nothing a document can contain.
+            tracing::error!(%error, "versions were not added to the text index");
+            self.inner.damaged.store(true, Ordering::Relaxed);
+        }
+    }
 
-    pub fn commit(&self, _seq: u64) -> Result<(), SearchError> {
+    /// Many versions straight into the files, seen after the next `commit`. If
+    /// that fails they are to be given again.
+    pub fn add_bulk(&self, docs: Vec<Doc>) -> Result<(), SearchError> {
+        guard(|| self.inner.add_bulk(&docs))
+    }
+
+    /// Lets the next commits drop the page's versions older than `before_seq`.
+    pub fn forget(&self, page: u32, before_seq: u64) {
+        let mut state = self.inner.state.lock();
+        let bound = state.forgotten.entry(page).or_default();
+        *bound = before_seq.max(*bound);
+    }
+
+    /// Folds the versions in memory into the files, durably; `seq` is what the
+    /// files then contain.
+    pub fn commit(&self, seq: u64) -> Result<(), SearchError> {
+        guard(|| self.inner.commit(seq))?;
+        self.house.tidy();
         Ok(())
     }
 
     pub fn committed_seq(&self) -> u64 {
-        0
+        self.inner.committed.load(Ordering::Acquire)
     }
 
+    /// A consistent view; later writes do not change it. Take it after the
+    /// candidates it will be asked with, so that no admitted version is newer.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { _private: () }
+        Snapshot { view: self.inner.view.load_full(), inner: self.inner.clone() }
     }
 
-    pub fn docs_of(&self, _page: u32) -> Result<Vec<u64>, SearchError> {
-        Ok(Vec::new())
+    /// The versions present for a page, ascending.
+    pub fn docs_of(&self, page: u32) -> Result<Vec<u64>, SearchError> {
+        let keys = self.all_docs()?;
+        Ok(keys.into_iter().filter(|key| key.0 == page).map(|key| key.1).collect())
     }
 
-    pub fn all_docs(&self) -> Result<Vec<(u32, u64)>, SearchError> {
-        Ok(Vec::new())
+    /// The distinct versions in files and memory, ascending.
+    pub fn all_docs(&self) -> Result<Vec<Key>, SearchError> {
+        guard(|| {
+            let view = self.inner.view.load();
+            let keys: HashSet<Key> = view.layers().flat_map(Layer::keys).collect();
+            let mut keys: Vec<Key> = keys.into_iter().collect();
+            keys.sort_unstable();
+            Ok(keys)
+        })
     }
 
     pub fn stats(&self) -> Stats {
-        Stats::default()
+        let view = self.inner.view.load();
+        let docs = |layer: &Layer| layer.searcher.num_docs();
+        Stats {
+            segments: view.main.searcher.segment_readers().len(),
+            docs: docs(&view.main),
+            delta_docs: view.deltas.iter().map(|delta| docs(&delta.layer)).sum(),
+            bytes_on_disk: self.inner.dir.as_deref().map_or(0, open::bytes_in),
+        }
+    }
+
+    /// Waits until merges that are due have run: for measuring and for tests.
+    pub fn settle(&self) {
+        self.house.settle();
+    }
+}
+
+impl Drop for TextIndex {
+    /// Lets go of the folder at once, whoever still reads a snapshot.
+    fn drop(&mut self) {
+        *self.inner.writer.lock() = None;
+    }
+}
+
+impl Inner {
+    fn new(
+        fields: Fields,
+        index: Index,
+        dir: Option<PathBuf>,
+        seq: u64,
+    ) -> Result<Inner, SearchError> {
+        guard(|| {
+            let manual = tantivy::ReloadPolicy::Manual;
+            let reader: IndexReader = index.reader_builder().reload_policy(manual).try_into()?;
+            let main = Layer::new(reader.searcher())?;
+            let state = State { known: main.keys(), ..State::default() };
+            let view = View::new(&fields, main, Vec::new())?;
+            Ok(Inner {
+                fields,
+                index,
+                reader,
+                writer: Mutex::new(None),
+                state: Mutex::new(state),
+                view: ArcSwap::from_pointee(view),
+                committed: AtomicU64::new(seq),
+                damaged: AtomicBool::new(false),
+                dir,
+            })
+        })
+    }
+
+    fn publish(&self, main: Layer, deltas: Vec<Delta>) -> Result<(), SearchError> {
+        self.view.store(Arc::new(View::new(&self.fields, main, deltas)?));
+        Ok(())
+    }
+
+    fn add(&self, docs: Vec<Doc>) -> Result<(), SearchError> {
+        let docs = last_of_each(docs);
+        if docs.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.state.lock();
+        let view = self.view.load();
+        let (mut main, mut deltas) = (view.main.clone(), view.deltas.clone());
+        let keys: Vec<Key> = docs.iter().map(|doc| (doc.page, doc.seq)).collect();
+        main.mask(keys.iter().copied().filter(|key| state.known.contains(key)));
+        for delta in &mut deltas {
+            let again = |key: &Key| delta.docs.iter().any(|doc| (doc.page, doc.seq) == *key);
+            let again: Vec<Key> = keys.iter().copied().filter(again).collect();
+            delta.layer.mask(again.into_iter());
+        }
+        deltas.push(Delta::build(&self.fields, docs)?);
+        compact(&self.fields, &mut deltas, state.folding)?;
+        self.publish(main, deltas)?;
+        for key in &keys {
+            state.bulk.remove(key);
+        }
+        Ok(())
+    }
+
+    /// Runs `work` with the writer of the files; on failure the writer goes, and
+    /// with it whatever it was given since the last commit.
+    fn with_writer<T>(
+        &self,
+        work: impl FnOnce(&mut IndexWriter) -> Result<T, SearchError>,
+    ) -> Result<T, SearchError> {
+        let mut slot = self.writer.lock();
+        if slot.is_none() {
+            *slot = Some(self.open_writer()?);
+        }
+        let Some(writer) = slot.as_mut() else { return Err(SearchError::Locked) };
+        let result = guard(|| work(writer));
+        if result.is_err() {
+            *slot = None;
+            self.state.lock().bulk.clear();
+        }
+        result
+    }
+
+    fn open_writer(&self) -> Result<IndexWriter, SearchError> {
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(WRITER_THREADS)
+            .memory_budget_per_thread(WRITER_BUDGET)
+            .num_merge_threads(1)
+            .build();
+        let writer: IndexWriter = self.index.writer_with_options(options)?;
+        writer.set_merge_policy(Box::new(NoMergePolicy));
+        Ok(writer)
+    }
+
+    fn add_bulk(&self, docs: &[Doc]) -> Result<(), SearchError> {
+        self.with_writer(|writer| {
+            let mut batch = Vec::new();
+            for doc in docs {
+                let key = (doc.page, doc.seq);
+                let mut state = self.state.lock();
+                if state.known.contains(&key) || state.bulk.contains(&key) {
+                    send(writer, &mut batch)?;
+                    writer.delete_term(self.fields.key_term(key));
+                }
+                state.bulk.insert(key);
+                drop(state);
+                batch.extend(self.fields.documents(doc).into_iter().map(UserOperation::Add));
+                if batch.len() >= BULK_BATCH {
+                    send(writer, &mut batch)?;
+                }
+            }
+            send(writer, &mut batch)
+        })
+    }
+
+    fn commit(&self, seq: u64) -> Result<(), SearchError> {
+        let result = self.with_writer(|writer| {
+            let fold = self.begin_fold();
+            if fold.is_nothing() && seq == self.committed.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            self.write_fold(writer, &fold)?;
+            let mut prepared = writer.prepare_commit()?;
+            prepared.set_payload(&open::payload(seq));
+            prepared.commit()?;
+            self.reader.reload()?;
+            self.end_fold(fold)?;
+            self.committed.store(seq, Ordering::Release);
+            Ok(())
+        });
+        self.state.lock().folding = 0;
+        result
+    }
+
+    /// Takes what is to be folded; the layers stay visible meanwhile.
+    fn begin_fold(&self) -> Fold {
+        let mut state = self.state.lock();
+        let deltas = self.view.load().deltas.clone();
+        state.folding = deltas.len();
+        let forgotten = state.forgotten.clone();
+        let gone = |key: &Key| forgotten.get(&key.0).is_some_and(|before| key.1 < *before);
+        let drop: HashSet<Key> = if forgotten.is_empty() {
+            HashSet::new()
+        } else {
+            state.known.iter().chain(&state.bulk).copied().filter(gone).collect()
+        };
+        let add: Vec<Arc<Doc>> = deltas
+            .iter()
+            .flat_map(Delta::live)
+            .filter(|doc| !gone(&(doc.page, doc.seq)) && !state.bulk.contains(&(doc.page, doc.seq)))
+            .cloned()
+            .collect();
+        let replace = add.iter().map(|doc| (doc.page, doc.seq));
+        let replace = replace.filter(|key| state.known.contains(key) || state.bulk.contains(key));
+        let replace = replace.collect();
+        let bulk = state.bulk.clone();
+        Fold { add, drop, replace, bulk, forgotten, layers: deltas.len() }
+    }
+
+    fn write_fold(&self, writer: &mut IndexWriter, fold: &Fold) -> Result<(), SearchError> {
+        for key in fold.drop.iter().chain(&fold.replace) {
+            writer.delete_term(self.fields.key_term(*key));
+        }
+        // One batch is one segment; a commit of little makes one small segment.
+        let mut batch: Vec<UserOperation> = Vec::new();
+        for doc in &fold.add {
+            batch.extend(self.fields.documents(doc).into_iter().map(UserOperation::Add));
+            if batch.len() >= 8 * BULK_BATCH {
+                send(writer, &mut batch)?;
+            }
+        }
+        send(writer, &mut batch)
+    }
+
+    /// Publishes the committed files without the layers they now contain.
+    fn end_fold(&self, fold: Fold) -> Result<(), SearchError> {
+        let mut state = self.state.lock();
+        let mut main = Layer::new(self.reader.searcher())?;
+        state.known.retain(|key| !fold.drop.contains(key));
+        state.known.extend(fold.bulk.iter().filter(|key| !fold.drop.contains(*key)));
+        state.known.extend(fold.add.iter().map(|doc| (doc.page, doc.seq)));
+        state.bulk.retain(|key| !fold.bulk.contains(key));
+        state.forgotten.retain(|page, before| fold.forgotten.get(page) != Some(before));
+        state.folding = 0;
+        let deltas = self.view.load().deltas[fold.layers..].to_vec();
+        main.mask(fresh_again(&deltas, &state.known));
+        self.publish(main, deltas)
+    }
+
+    /// Publishes the files as merges have left them.
+    pub fn refresh(&self) -> Result<(), SearchError> {
+        // A commit publishes its own files: it must not be between the two.
+        let slot = self.writer.lock();
+        self.reader.reload()?;
+        let state = self.state.lock();
+        let mut main = Layer::new(self.reader.searcher())?;
+        let deltas = self.view.load().deltas.clone();
+        main.mask(fresh_again(&deltas, &state.known));
+        self.publish(main, deltas)?;
+        drop(state);
+        if let Some(writer) = slot.as_ref() {
+            // Old files that a reader still holds go with a later round.
+            let _ = writer.garbage_collect_files();
+        }
+        Ok(())
+    }
+
+    /// Starts the merge that is most due, if any.
+    pub fn start_merge(&self) -> Option<house::Merge> {
+        let mut slot = self.writer.lock();
+        let writer = slot.as_mut()?;
+        let metas = self.index.searchable_segment_metas().ok()?;
+        let due = house::choose(&metas)?;
+        Some(writer.merge(&due))
+    }
+}
+
+/// What one commit moves into the files.
+struct Fold {
+    add: Vec<Arc<Doc>>,
+    drop: HashSet<Key>,
+    /// Versions in the files, or given in bulk before, that memory has newer.
+    replace: HashSet<Key>,
+    bulk: HashSet<Key>,
+    forgotten: HashMap<u32, u64>,
+    layers: usize,
+}
+
+impl Fold {
+    fn is_nothing(&self) -> bool {
+        // Layers whose versions are all forgotten still have to go.
+        self.layers == 0 && self.drop.is_empty() && self.bulk.is_empty()
+    }
+}
+
+fn fresh_again(deltas: &[Delta], known: &HashSet<Key>) -> impl Iterator<Item = Key> {
+    let keys = deltas.iter().flat_map(Delta::live).map(|doc| (doc.page, doc.seq));
+    keys.filter(|key| known.contains(key))
+}
+
+fn send(writer: &IndexWriter, batch: &mut Vec<UserOperation<TantivyDocument>>) -> Result<(), SearchError> {
+    // The indexing threads take no empty batches.
+    if !batch.is_empty() {
+        writer.run(std::mem::take(batch))?;
+    }
+    Ok(())
+}
+
+fn last_of_each(docs: Vec<Doc>) -> Vec<Arc<Doc>> {
+    let mut seen = HashSet::new();
+    let mut docs: Vec<Arc<Doc>> = docs.into_iter().map(Arc::new).collect();
+    docs.reverse();
+    docs.retain(|doc| seen.insert((doc.page, doc.seq)));
+    docs.reverse();
+    docs
+}
+
+/// Joins layers of one size class, so that a search meets few of them. Layers
+/// before `from` belong to a running commit.
+fn compact(fields: &Fields, deltas: &mut Vec<Delta>, from: usize) -> tantivy::Result<()> {
+    let class = |delta: &Delta| delta.docs.len().max(1).ilog(DELTA_FAN);
+    loop {
+        let Some(last) = deltas.last().map(class) else { return Ok(()) };
+        let same = deltas[from.min(deltas.len())..].iter().rev().take_while(|d| class(d) == last);
+        if same.count() < DELTA_FAN {
+            return Ok(());
+        }
+        let joined = deltas.split_off(deltas.len() - DELTA_FAN);
+        let docs: Vec<Arc<Doc>> = joined.iter().flat_map(Delta::live).cloned().collect();
+        deltas.push(Delta::build(fields, docs)?);
     }
 }
 
 /// A consistent view that later writes do not change.
 #[derive(Clone)]
 pub struct Snapshot {
-    _private: (),
+    view: Arc<View>,
+    inner: Arc<Inner>,
 }
 
 impl Snapshot {
-    pub fn search(&self, _query: &Query<'_>) -> Result<Answer, SearchError> {
-        Ok(Answer::default())
+    pub fn search(&self, query: &Query<'_>) -> Result<Answer, SearchError> {
+        if self.inner.damaged.load(Ordering::Relaxed) {
+            return Err(SearchError::Damaged("the files failed their check".into()));
+        }
+        guard(|| lanes::search(&self.inner.fields, &self.view, query))
     }
 }

@@ -6,11 +6,57 @@
 //! pairs that were admitted, each unit at most once, and `k` of them whenever
 //! `k` exist.
 
+mod analysis;
 mod api;
+mod house;
 mod index;
+mod lanes;
+mod open;
+mod query;
+mod schema;
+mod snippet;
+mod view;
 
 pub use api::{
     AdmitAll, Answer, Candidates, Doc, DocUnit, Generation, Hit, Lane, LaneState, MAX_K, MAX_TEXTS,
     OpenState, Query, SCHEMA_VERSION, SearchError, Stats, UnitBlock,
 };
 pub use index::{Opened, Snapshot, TextIndex};
+
+/// Runs work on the index's files. tantivy asserts what it expects of them, so
+/// a panic in there means damage, not a reason to end the process.
+fn guard<T>(work: impl FnOnce() -> Result<T, SearchError>) -> Result<T, SearchError> {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+        Ok(result) => result,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(SearchError::Damaged(text.unwrap_or("a panic while reading").to_string()))
+        }
+    }
+}
+
+impl From<tantivy::TantivyError> for SearchError {
+    fn from(error: tantivy::TantivyError) -> Self {
+        use tantivy::TantivyError as E;
+        match error {
+            E::LockFailure(..) => SearchError::Locked,
+            E::IoError(error) => SearchError::from(std::io::Error::new(error.kind(), error)),
+            error @ (E::OpenDirectoryError(_) | E::OpenWriteError(_) | E::ErrorInThread(_)) => {
+                SearchError::Io(error.to_string())
+            }
+            error => SearchError::Damaged(error.to_string()),
+        }
+    }
+}
+
+impl From<std::io::Error> for SearchError {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::InvalidData => {
+                SearchError::Damaged(error.to_string())
+            }
+            _ => SearchError::Io(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Housekeeping beside the writers: one thread that merges segments when there
+//! are many or much in them is deleted, and checks the files once after opening.
+//! It holds no lock while a merge runs and ends with the index.
+
+use std::sync::Weak;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel};
+
+use tantivy::index::SegmentId;
+use tantivy::{FutureResult, SegmentMeta};
+
+use crate::index::Inner;
+use crate::{guard, open};
+
+pub(crate) type Merge = FutureResult<Option<SegmentMeta>>;
+
+enum Task {
+    Verify,
+    Tidy,
+    Settle(Sender<()>),
+}
+
+pub(crate) struct Housekeeper {
+    tasks: Option<Sender<Task>>,
+}
+
+impl Housekeeper {
+    /// Without the thread the index works, with more segments.
+    pub fn start(inner: Weak<Inner>) -> Self {
+        let (tasks, inbox) = channel();
+        let run = move || {
+            while let Ok(task) = inbox.recv() {
+                match task {
+                    Task::Verify => verify(&inner),
+                    Task::Tidy => tidy(&inner),
+                    Task::Settle(done) => {
+                        tidy(&inner);
+                        let _ = done.send(());
+                    }
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("search-house".into()).spawn(run);
+        if let Err(error) = &thread {
+            tracing::warn!(%error, "no housekeeping for the text index");
+        }
+        Housekeeper { tasks: thread.is_ok().then_some(tasks) }
+    }
+
+    fn send(&self, task: Task) {
+        if let Some(tasks) = &self.tasks {
+            let _ = tasks.send(task);
+        }
+    }
+
+    pub fn verify(&self) {
+        self.send(Task::Verify);
+    }
+
+    pub fn tidy(&self) {
+        self.send(Task::Tidy);
+    }
+
+    pub fn settle(&self) {
+        let (done, wait) = channel();
+        self.send(Task::Settle(done));
+        let _ = wait.recv();
+    }
+}
+
+fn verify(inner: &Weak<Inner>) {
+    let Some(inner) = inner.upgrade() else { return };
+    if let Some(reason) = open::broken_file(&inner.index) {
+        tracing::error!(%reason, "the text index is damaged");
+        inner.damaged.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Merges until nothing is due.
+fn tidy(inner: &Weak<Inner>) {
+    loop {
+        // The index may be dropped while the merge runs; that ends the merge.
+        let Some(merge) = inner.upgrade().and_then(|inner| inner.start_merge()) else { return };
+        if let Err(error) = merge.wait() {
+            tracing::debug!(%error, "a merge of the text index did not end");
+            return;
+        }
+        let Some(inner) = inner.upgrade() else { return };
+        if let Err(error) = guard(|| inner.refresh()) {
+            tracing::warn!(%error, "the merged text index could not be read");
+            return;
+        }
+    }
+}
+
+/// Segments of one size class before they are merged.
+const FAN: usize = 5;
+/// Below this many documents all segments are of one class.
+const SMALL: u32 = 4_000;
+/// Merge a segment alone when a quarter of it is deleted.
+const DELETED_SHARE: u32 = 4;
+
+/// The segments whose merge is most due: a class of similar size that has
+/// become too many, the smallest first, else one that is full of deletions.
+pub(crate) fn choose(metas: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
+    let class = |meta: &SegmentMeta| (meta.num_docs() / SMALL).max(1).ilog(FAN as u32);
+    for size in 0..=16 {
+        let same: Vec<SegmentId> =
+            metas.iter().filter(|meta| class(meta) == size).map(SegmentMeta::id).collect();
+        if same.len() >= FAN {
+            return Some(same);
+        }
+    }
+    let stale = |meta: &&SegmentMeta| {
+        let deleted = meta.num_deleted_docs();
+        deleted > 0 && deleted >= meta.max_doc() / DELETED_SHARE
+    };
+    metas.iter().find(stale).map(|meta| vec![meta.id()])
+}
