@@ -1,0 +1,167 @@
+//! From settings to a running server: opening the folder, binding, stopping.
+//!
+//! Invariant: the folder's lock is held before anything listens, so whoever
+//! reaches an address reaches the owner.
+
+mod seed;
+mod socket;
+mod stop;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::serve::ListenerExt;
+use escurel_access::{Caller, OpenPolicy};
+use escurel_core::{Code, Kb, OpenOptions, Refusal};
+use tokio::net::{TcpListener, UnixListener};
+
+use crate::Service;
+use crate::config::Config;
+use crate::http::{self, App, Guard, Limits};
+pub use seed::seed;
+pub use socket::{LocalSocket, connect};
+pub use stop::Stop;
+
+/// Requests that are still running get this long after a signal.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Why nothing listens.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    #[error("port_in_use: Port {} of {} is taken by another program. Choose another with --listen {}:{}, or port 0 for any free one.",
+        .0.port(), .0.ip(), bracketed(.0), .0.port().checked_add(1).unwrap_or(8080))]
+    InUse(SocketAddr),
+    #[error("listen_failed: Cannot listen on {0}: {1}. Choose another address with --listen.")]
+    Other(SocketAddr, std::io::Error),
+}
+
+fn bracketed(address: &SocketAddr) -> String {
+    if address.is_ipv6() { format!("[{}]", address.ip()) } else { address.ip().to_string() }
+}
+
+/// How the folder is opened under these settings.
+pub fn options(config: &Config, folder: &Path) -> Result<OpenOptions, Refusal> {
+    Ok(OpenOptions {
+        policy: Arc::new(OpenPolicy),
+        tenant: tenant(config, folder)?,
+        cache_home: config.cache_dir.clone(),
+        read_only: config.read_only,
+        ..OpenOptions::default()
+    })
+}
+
+/// The tenant that is meant: the named one, `default`, or the only one.
+fn tenant(config: &Config, folder: &Path) -> Result<Option<String>, Refusal> {
+    let tenants = folder.join("tenants");
+    if let Some(named) = &config.tenant {
+        return Ok(Some(named.clone()));
+    }
+    let Ok(entries) = std::fs::read_dir(&tenants) else { return Ok(None) };
+    let dirs = entries.flatten().filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> = dirs.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    match names.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only.clone())),
+        several if several.iter().any(|name| name == "default") => Ok(None),
+        _ => Err(Refusal::new(Code::InvalidArgument, "The data directory has several tenants; name one with ESCUREL_TENANT or --tenant.")
+            .at("tenant")
+            .candidates(names)),
+    }
+}
+
+pub fn open(config: &Config, folder: &Path) -> Result<Arc<Kb>, Refusal> {
+    if let Some(from) = &config.seed_dir {
+        seed(from, folder, config.tenant.as_deref().unwrap_or("default"))?;
+    }
+    Kb::open(folder, options(config, folder)?)
+}
+
+/// Where the folder's owner listens for processes of this machine.
+pub fn socket_path(config: &Config, folder: &Path) -> Result<PathBuf, Refusal> {
+    Kb::socket_path(folder, &options(config, folder)?)
+}
+
+pub async fn bind(address: SocketAddr) -> Result<TcpListener, BindError> {
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => BindError::InUse(address),
+        _ => BindError::Other(address, error),
+    })
+}
+
+/// What serves one knowledge base.
+pub struct Server {
+    pub service: Arc<Service>,
+    pub limits: Limits,
+}
+
+impl Server {
+    pub fn new(kb: Arc<Kb>, config: &Config) -> Server {
+        let limits = Limits { body_bytes: config.max_body_bytes, request_time: config.request_timeout };
+        Server { service: Arc::new(Service::new(kb, config.test_fixtures)), limits }
+    }
+
+    fn app(&self, guard: Option<Guard>) -> App {
+        let caller = Arc::new(Caller::local());
+        App { service: Arc::clone(&self.service), limits: self.limits, caller, guard: guard.map(Arc::new) }
+    }
+
+    /// Routes for the network.
+    pub fn public(&self, config: &Config, bound: SocketAddr) -> Router {
+        let mut hosts = config.allowed_hosts.clone();
+        if !bound.ip().is_unspecified() {
+            hosts.push(bound.to_string());
+        }
+        http::router(self.app(Some(Guard::new(&hosts, &config.allowed_origins))))
+    }
+
+    /// Routes for the Unix socket: the file's permissions say who may call.
+    pub fn local(&self) -> Router {
+        http::local_router(self.app(None))
+    }
+
+    pub fn metrics(&self) -> Router {
+        http::metrics_router(self.app(None))
+    }
+
+    /// Opens the socket beside the lock; a folder without one is served all the same.
+    pub fn open_socket(&self) -> Option<LocalSocket> {
+        let path = self.service.kb.socket()?;
+        match LocalSocket::bind(&path) {
+            Ok(socket) => Some(socket),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "other processes cannot reach this one over its socket");
+                None
+            }
+        }
+    }
+}
+
+/// Serves until `stop`, then lets running requests finish.
+pub async fn serve_tcp(listener: TcpListener, routes: Router, stop: Stop) {
+    let listener = listener.tap_io(|stream| {
+        // Small answers must not wait for more to send.
+        let _ = stream.set_nodelay(true);
+    });
+    let serving = axum::serve(listener, routes).with_graceful_shutdown(stop.clone().wait());
+    bounded(async move { serving.await }, stop).await;
+}
+
+pub async fn serve_unix(listener: UnixListener, routes: Router, stop: Stop) {
+    let serving = axum::serve(listener, routes).with_graceful_shutdown(stop.clone().wait());
+    bounded(async move { serving.await }, stop).await;
+}
+
+async fn bounded(serving: impl Future<Output = std::io::Result<()>>, stop: Stop) {
+    let deadline = async {
+        stop.wait().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        result = serving => if let Err(error) = result { tracing::error!(%error, "a listener failed") },
+        () = deadline => tracing::warn!("some requests were still running and are given up"),
+    }
+}

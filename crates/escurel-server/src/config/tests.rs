@@ -1,0 +1,94 @@
+use super::*;
+
+fn env(pairs: &[(&str, &str)]) -> Sources {
+    Sources { env: pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(), ..Sources::default() }
+}
+
+fn refused(pairs: &[(&str, &str)], expect: &str) {
+    let message = Config::load(&env(pairs)).unwrap_err().to_string();
+    assert!(message.contains(expect), "{message}");
+}
+
+#[test]
+fn defaults_and_precedence() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("escurel.toml");
+    std::fs::write(&file, "listen = \"127.0.0.1:1\"\nallowed_hosts = [\"a\", \"b\"]\nread_only = true\nmax_body_bytes = 9\n").unwrap();
+    let mut sources = Sources { file: Some(file), ..env(&[("ESCUREL_LISTEN", "127.0.0.1:2"), ("ESCUREL_LOG", "")]) };
+    let config = Config::load(&sources).unwrap();
+    assert_eq!(config.listen.port(), 2);
+    assert_eq!(config.allowed_hosts, ["a", "b"]);
+    assert!(config.read_only && config.max_body_bytes == 9 && config.log == "info");
+    sources.flags = vec![("listen", "[::1]:3".into())];
+    assert_eq!(Config::load(&sources).unwrap().listen.port(), 3);
+}
+
+#[test]
+fn unknown_names_are_refused_with_the_nearest() {
+    refused(&[("ESCUREL_LISTE", "x")], "Did you mean ESCUREL_LISTEN?");
+    refused(&[("ESCUREL_XYZZY", "x")], "unknown setting ESCUREL_XYZZY.");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("escurel.toml");
+    std::fs::write(&file, "lisen = \"x\"").unwrap();
+    let error = Config::load(&Sources { file: Some(file), ..Sources::default() }).unwrap_err();
+    assert!(error.to_string().contains("Did you mean listen?"), "{error}");
+}
+
+#[test]
+fn names_of_others_are_ignored() {
+    let pairs = [
+        ("ESCUREL_SERVICE_HOST", "10.0.0.1"),
+        ("ESCUREL_PORT", "tcp://10.0.0.1:80"),
+        ("ESCUREL_PORT_80_TCP_ADDR", "10.0.0.1"),
+        ("ESCUREL_EMBEDDING_PROVIDER", "none"),
+        ("ESCUREL_AUTONOMY_LINT", "off"),
+        ("ESCUREL_OIDC_ISSUER", ""),
+        ("PATH", "/bin"),
+    ];
+    assert!(Config::load(&env(&pairs)).is_ok());
+}
+
+#[test]
+fn what_this_release_cannot_keep_is_refused() {
+    refused(&[("ESCUREL_OIDC_ISSUER", "https://id.example")], "does not have token verification");
+    refused(&[("ESCUREL_WRITE_ACL", "x")], "does not have access rules");
+    refused(&[("ESCUREL_EMBEDDING_PROVIDER", "gemini")], "does not have embeddings");
+}
+
+#[test]
+fn values_are_checked() {
+    refused(&[("ESCUREL_LISTEN", "nonsense:port:1")], "not address:port");
+    refused(&[("ESCUREL_READ_ONLY", "maybe")], "not true or false");
+    refused(&[("ESCUREL_MAX_BODY_BYTES", "0")], "above zero");
+    refused(&[("ESCUREL_REQUEST_TIMEOUT", "-1")], "seconds above zero");
+    refused(&[("ESCUREL_REQUEST_TIMEOUT", "nan")], "seconds above zero");
+}
+
+#[test]
+fn open_addresses_need_consent() {
+    refused(&[("ESCUREL_LISTEN", "0.0.0.0:80")], "--insecure");
+    assert!(Config::load(&env(&[("ESCUREL_LISTEN", "0.0.0.0:80"), ("ESCUREL_INSECURE", "1")])).is_ok());
+    refused(&[("ESCUREL_LISTEN", "0.0.0.0:80"), ("ESCUREL_INSECURE", "1"), ("ESCUREL_TEST_FIXTURES", "1")], "loopback");
+    assert!(Config::load(&env(&[("ESCUREL_LISTEN", "9000")])).unwrap().listen.ip().is_loopback());
+}
+
+#[test]
+fn keys_are_unique_and_documented() {
+    for (i, key) in KEYS.iter().enumerate() {
+        assert!(key.doc.ends_with('.') && key.env.starts_with("ESCUREL_"), "{}", key.name);
+        assert!(KEYS[..i].iter().all(|k| k.name != key.name && k.env != key.env), "{}", key.name);
+        assert!(later(key.env, "x").is_none(), "{}", key.name);
+    }
+}
+
+#[test]
+fn the_reference_is_fresh() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/config.md");
+    let want = reference_md();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &want).unwrap();
+    }
+    let got = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(got, want, "run UPDATE_DOCS=1 cargo test -p escurel-server");
+}

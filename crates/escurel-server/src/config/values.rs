@@ -1,0 +1,109 @@
+//! How a setting is read from text.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A type that a setting can have. Every source hands in text.
+pub trait Setting: Sized {
+    /// What it is, for messages and the reference.
+    const KIND: &'static str;
+    fn parse(text: &str) -> Option<Self>;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Auto,
+    Human,
+    Json,
+}
+
+impl Setting for LogFormat {
+    const KIND: &'static str = "auto, human or json";
+    fn parse(text: &str) -> Option<LogFormat> {
+        match text {
+            "auto" => Some(LogFormat::Auto),
+            "human" => Some(LogFormat::Human),
+            "json" => Some(LogFormat::Json),
+            _ => None,
+        }
+    }
+}
+
+impl Setting for bool {
+    const KIND: &'static str = "true or false";
+    fn parse(text: &str) -> Option<bool> {
+        match text {
+            "true" | "1" | "yes" | "on" => Some(true),
+            "false" | "0" | "no" | "off" => Some(false),
+            _ => None,
+        }
+    }
+}
+
+impl Setting for usize {
+    const KIND: &'static str = "a whole number above zero";
+    fn parse(text: &str) -> Option<usize> {
+        text.parse().ok().filter(|n| *n > 0)
+    }
+}
+
+impl Setting for Duration {
+    const KIND: &'static str = "seconds above zero";
+    fn parse(text: &str) -> Option<Duration> {
+        let seconds: f64 = text.parse().ok()?;
+        Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero())
+    }
+}
+
+impl Setting for String {
+    const KIND: &'static str = "text";
+    fn parse(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+}
+
+impl Setting for SocketAddr {
+    const KIND: &'static str = "address:port";
+    /// A name stands for its first address; a bare port for loopback.
+    fn parse(text: &str) -> Option<SocketAddr> {
+        if let Ok(address) = text.parse() {
+            return Some(address);
+        }
+        let port = text.strip_prefix(':').unwrap_or(text);
+        if let Ok(port) = port.parse::<u16>() {
+            return Some(SocketAddr::from(([127, 0, 0, 1], port)));
+        }
+        text.to_socket_addrs().ok()?.next()
+    }
+}
+
+impl Setting for PathBuf {
+    const KIND: &'static str = "a path";
+    fn parse(text: &str) -> Option<PathBuf> {
+        Some(PathBuf::from(text))
+    }
+}
+
+impl Setting for Vec<String> {
+    const KIND: &'static str = "a comma separated list";
+    fn parse(text: &str) -> Option<Vec<String>> {
+        Some(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect())
+    }
+}
+
+impl<T: Setting> Setting for Option<T> {
+    const KIND: &'static str = T::KIND;
+    fn parse(text: &str) -> Option<Option<T>> {
+        if text.is_empty() { Some(None) } else { T::parse(text).map(Some) }
+    }
+}
+
+/// A file's value as the text that the environment would hold.
+pub fn toml_text(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Array(items) => items.iter().map(toml_text).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,40 @@
+//! `tools/call`: from what the tool returned to what the model reads.
+
+use escurel_core::Refusal;
+use escurel_tools::{DispatchError, refusal_json};
+use serde_json::{Value, json};
+
+use super::reply::{Answer, RpcError};
+use super::{Context, fixtures};
+
+pub fn call(cx: Context<'_>, name: &str, arguments: Value) -> Result<Answer, RpcError> {
+    if cx.service.fixtures
+        && let Some(answer) = fixtures::call(name)
+    {
+        return Ok(answer);
+    }
+    match cx.service.call(cx.caller, name, arguments) {
+        Ok(value) => Ok(success(&value)),
+        Err(DispatchError::Refused(refusal)) => Ok(refused(&refusal)),
+        Err(error) => Err(rpc(&error)),
+    }
+}
+
+/// The same facts twice, because clients read either: as data and as text.
+fn success(value: &Value) -> Answer {
+    let text = value.to_string();
+    Answer::default().with("content", &[json!({"type": "text", "text": text})]).with_json("structuredContent", &text)
+}
+
+/// No structured content: the output schema describes successes only.
+fn refused(refusal: &Refusal) -> Answer {
+    Answer::default()
+        .with("content", &[json!({"type": "text", "text": refusal.to_string()})])
+        .with("isError", &true)
+        .with_meta("escurel/error", refusal_json(refusal))
+}
+
+/// The errors for which the contract prints a number.
+fn rpc(error: &DispatchError) -> RpcError {
+    RpcError::new(error.rpc_code().unwrap_or(-32603), error.to_string(), error.data())
+}

@@ -1,0 +1,80 @@
+//! Reaching a folder: through its owner if it has one, else by opening it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use escurel_core::{Code, Kb};
+use escurel_server::config::Config;
+use escurel_server::{boot, client};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::progress;
+
+/// An owner that is just starting or ending has this long.
+const SETTLE: Duration = Duration::from_secs(5);
+
+pub enum Reached {
+    /// Nobody else has it: it is open here, and ready.
+    Here(Arc<Kb>),
+    Owner(std::path::PathBuf),
+}
+
+pub fn reach(config: &Config, folder: &Path) -> Result<Reached, Failure> {
+    let deadline = Instant::now() + SETTLE;
+    loop {
+        let socket = boot::socket_path(config, folder)?;
+        if std::os::unix::net::UnixStream::connect(&socket).is_ok() || listens(&socket) {
+            return Ok(Reached::Owner(socket));
+        }
+        match boot::open(config, folder) {
+            Ok(kb) => {
+                progress::wait(&kb);
+                return Ok(Reached::Here(kb));
+            }
+            Err(refusal) if refusal.code == Code::StoreLocked && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            Err(refusal) => return Err(refusal.into()),
+        }
+    }
+}
+
+/// For socket paths too long to be connected to directly.
+fn listens(socket: &Path) -> bool {
+    let Ok(runtime) = small_runtime() else { return false };
+    runtime.block_on(boot::connect(socket)).is_ok()
+}
+
+fn small_runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+}
+
+/// Asks the owner; its refusals become ours.
+pub fn ask(socket: &Path, path: &str, body: &Value) -> Result<Value, Failure> {
+    let (status, bytes) = small_runtime()?.block_on(client::post(socket, path, Bytes::from(body.to_string())))?;
+    let value: Value = serde_json::from_slice(&bytes)
+        .map_err(|_| Failure::unavailable("unavailable: The owner's answer is not JSON. Is it another version? Restart it."))?;
+    if (200..300).contains(&status) {
+        return Ok(value);
+    }
+    let text = |key: &str| value["error"][key].as_str().unwrap_or_default();
+    Err(Failure::coded(text("code"), text("message")))
+}
+
+/// Copies the owner's answer to `out` as it comes.
+pub fn stream(socket: &Path, path: &str, out: &mut dyn std::io::Write) -> Result<(), Failure> {
+    use http_body_util::BodyExt;
+    small_runtime()?.block_on(async {
+        let mut body = client::send(socket, path, Bytes::new()).await?.into_body();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|e| Failure::unavailable(format!("unavailable: The answer broke off: {e}. Repeat the command.")))?;
+            if let Some(data) = frame.data_ref() {
+                out.write_all(data)?;
+            }
+        }
+        Ok(())
+    })
+}
