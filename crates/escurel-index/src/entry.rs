@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use escurel_store::{Stat, Uid};
+use escurel_store::{ObjectId, Stat, Uid};
 
 use crate::{Facts, PageNo};
 
@@ -20,6 +20,8 @@ pub struct Entry {
     pub written_at: i64,
     pub author: Arc<str>,
     pub stat: Option<Stat>,
+    /// Where the journal keeps the live version's text.
+    pub object: ObjectId,
     /// rapidhash of the file's bytes.
     pub digest: u64,
     pub bytes: u32,
@@ -39,6 +41,7 @@ pub struct EntryDraft {
     pub written_at: i64,
     pub author: Arc<str>,
     pub stat: Option<Stat>,
+    pub object: ObjectId,
     pub digest: u64,
     pub bytes: u32,
     pub missing: bool,
@@ -47,15 +50,15 @@ pub struct EntryDraft {
 
 impl EntryDraft {
     pub(crate) fn numbered(self, no: PageNo) -> Entry {
-        let EntryDraft { uid, path, version, seq, from, written_at, author, stat, digest, bytes, missing, facts } = self;
+        let EntryDraft { uid, path, version, seq, from, written_at, author, stat, object, digest, bytes, missing, facts } = self;
         let author = crate::intern::intern(&author);
-        Entry { no, uid, path, version, seq, from, written_at, author, stat, digest, bytes, missing, facts }
+        Entry { no, uid, path, version, seq, from, written_at, author, stat, object, digest, bytes, missing, facts }
     }
 }
 
 impl From<Entry> for EntryDraft {
     fn from(e: Entry) -> EntryDraft {
-        let Entry { no: _, uid, path, version, seq, from, written_at, author, stat, digest, bytes, missing, facts } = e;
-        EntryDraft { uid, path, version, seq, from, written_at, author, stat, digest, bytes, missing, facts }
+        let Entry { no: _, uid, path, version, seq, from, written_at, author, stat, object, digest, bytes, missing, facts } = e;
+        EntryDraft { uid, path, version, seq, from, written_at, author, stat, object, digest, bytes, missing, facts }
     }
 }

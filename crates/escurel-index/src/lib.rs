@@ -16,6 +16,8 @@ mod entry;
 mod error;
 mod facts;
 mod intern;
+#[cfg(test)]
+mod testing;
 mod texts;
 
 pub use bitmap::{Bitmap, PageNo};

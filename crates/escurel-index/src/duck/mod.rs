@@ -1,35 +1,137 @@
-//! The DuckDB file.
+//! History, provenance and SQL over all versions, in one DuckDB file.
+//!
+//! Holds what the journal says and what the directory resolves; refuses to be
+//! needed: a file that cannot be used is moved aside and a fresh one begun.
+//! SQL text of the project stands here and nowhere else, values are bound.
+//!
+//! Invariant: [`Duck::seq`] never runs ahead of the rows that readers see.
+
+mod apply;
+mod history;
+mod open;
+mod provenance;
 mod rows;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod verify;
 
-use std::path::Path;
-use std::time::Duration;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use escurel_store::Uid;
+use duckdb::Connection;
+use parking_lot::{Condvar, Mutex};
 
 pub use rows::*;
 
-use crate::{Bitmap, Directory, IndexError, PageNo};
+use crate::IndexError;
 
-pub struct Duck {}
+const READERS_KEPT: usize = 4;
 
-#[allow(unused_variables, clippy::too_many_arguments)]
+/// One writing connection and a few reading ones on one file.
+pub struct Duck {
+    dir: PathBuf,
+    writer: Mutex<Writer>,
+    /// Readers are cloned from it; it never runs a statement itself.
+    source: Mutex<Connection>,
+    readers: Mutex<Vec<Connection>>,
+    seq: AtomicU64,
+    gate: Mutex<()>,
+    moved: Condvar,
+}
+
+struct Writer {
+    conn: Connection,
+    /// One past the highest page number that has rows.
+    known: u32,
+}
+
 impl Duck {
-    pub fn open(dir: &Path, generation: u128) -> Result<(Duck, DuckState), IndexError> { Ok((Duck {}, DuckState::Created)) }
-    pub fn seq(&self) -> u64 { 0 }
-    pub fn apply(&self, changes: &[VersionChange], relink: &[PageNo], dir: &Directory, seq: u64) -> Result<(), IndexError> { Ok(()) }
-    pub fn wait_for(&self, seq: u64, timeout: Duration) -> bool { true }
-    pub fn versions(&self, uid: Uid) -> Result<Vec<VersionRow>, IndexError> { Ok(Vec::new()) }
-    pub fn version_at(&self, uid: Uid, t: i64) -> Result<Option<VersionRow>, IndexError> { Ok(None) }
-    pub fn uid_at_path(&self, path: &str) -> Result<Option<Uid>, IndexError> { Ok(None) }
-    pub fn page_at(&self, no: PageNo, t: i64) -> Result<Option<PageRow>, IndexError> { Ok(None) }
-    pub fn edges_at(&self, no: PageNo, direction: Direction, t: i64) -> Result<Vec<EdgeRow>, IndexError> { Ok(Vec::new()) }
-    pub fn instances_at(&self, skill: &str, t: i64) -> Result<Vec<(PageNo, VersionRow)>, IndexError> { Ok(Vec::new()) }
-    pub fn ancestry(&self, start: PageNo, up: bool, relations: &[String], max_hops: u32, as_of: Option<i64>, hidden: &Bitmap) -> Result<Vec<Hop>, IndexError> { Ok(Vec::new()) }
-    pub fn path(&self, start: PageNo, to: PageNo, up: bool, relations: &[String], max_hops: u32, as_of: Option<i64>, hidden: &Bitmap) -> Result<Option<Vec<PageNo>>, IndexError> { Ok(None) }
-    pub fn drift(&self, skill: Option<&str>, hidden: &Bitmap) -> Result<Vec<DriftRow>, IndexError> { Ok(Vec::new()) }
-    pub fn abandoned(&self, skill: Option<&str>, hidden: &Bitmap) -> Result<Vec<AbandonedRow>, IndexError> { Ok(Vec::new()) }
-    pub fn heads(&self) -> Result<Vec<HeadRow>, IndexError> { Ok(Vec::new()) }
-    pub fn checkpoint(&self) -> Result<(), IndexError> { Ok(()) }
-    /// Live pages whose rows are not what the directory says they must be, with the reason.
-    pub fn differences(&self, dir: &Directory) -> Result<Vec<(PageNo, String)>, IndexError> { Ok(Vec::new()) }
+    pub fn open(dir: &Path, generation: u128) -> Result<(Duck, DuckState), IndexError> {
+        let opened = open::open(dir, generation)?;
+        let source = opened.conn.try_clone().map_err(IndexError::sql("cannot connect"))?;
+        let duck = Duck {
+            dir: dir.to_owned(),
+            writer: Mutex::new(Writer { conn: opened.conn, known: opened.known }),
+            source: Mutex::new(source),
+            readers: Mutex::default(),
+            seq: AtomicU64::new(opened.seq),
+            gate: Mutex::default(),
+            moved: Condvar::new(),
+        };
+        Ok((duck, opened.state))
+    }
+
+    /// Journal number through which versions are contained.
+    pub fn seq(&self) -> u64 {
+        self.seq.load(Ordering::Acquire)
+    }
+
+    fn reached(&self, seq: u64) {
+        let _gate = self.gate.lock();
+        self.seq.fetch_max(seq, Ordering::Release);
+        self.moved.notify_all();
+    }
+
+    /// Waits until versions through `seq` are contained; false after `timeout`.
+    pub fn wait_for(&self, seq: u64, timeout: Duration) -> bool {
+        let end = Instant::now() + timeout;
+        let mut gate = self.gate.lock();
+        while self.seq() < seq {
+            if self.moved.wait_until(&mut gate, end).timed_out() {
+                return self.seq() >= seq;
+            }
+        }
+        true
+    }
+
+    fn reader(&self) -> Result<Reader<'_>, IndexError> {
+        let kept = self.readers.lock().pop();
+        let conn = match kept {
+            Some(conn) => conn,
+            None => self.connect().map_err(IndexError::sql("cannot connect"))?,
+        };
+        Ok(Reader { conn: Some(conn), pool: &self.readers })
+    }
+
+    fn connect(&self) -> duckdb::Result<Connection> {
+        let conn = self.source.lock().try_clone()?;
+        conn.execute_batch("CREATE TEMP TABLE hidden (page_no INTEGER)")?;
+        Ok(conn)
+    }
+
+    /// Folds the log into the file.
+    pub fn checkpoint(&self) -> Result<(), IndexError> {
+        let writer = self.writer.lock();
+        writer.conn.execute_batch("CHECKPOINT").map_err(IndexError::sql("cannot checkpoint"))?;
+        open::record_size(&self.dir);
+        Ok(())
+    }
+}
+
+/// A connection on loan from the pool.
+struct Reader<'a> {
+    conn: Option<Connection>,
+    pool: &'a Mutex<Vec<Connection>>,
+}
+
+impl Deref for Reader<'_> {
+    type Target = Connection;
+
+    #[allow(clippy::expect_used)]
+    fn deref(&self) -> &Connection {
+        // Taken only by `drop`.
+        self.conn.as_ref().expect("a reader holds its connection until it is dropped")
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        let mut pool = self.pool.lock();
+        if let Some(conn) = self.conn.take().filter(|_| pool.len() < READERS_KEPT) {
+            pool.push(conn);
+        }
+    }
 }
