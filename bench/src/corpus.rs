@@ -104,26 +104,24 @@ fn write_skill(folder: &Path, skill: &str) -> Result<()> {
     Ok(fs::write(dir.join(format!("{skill}.md")), text)?)
 }
 
+fn link(n: usize) -> String {
+    format!("[[{}::{}]]", skill_of(n), id(n))
+}
+
 fn page(n: usize, pages: usize, words: &Vocabulary, rng: &mut Rng, text: &mut String) {
-    let title: Vec<String> = (0..3).map(|_| words.draw(rng).to_owned()).collect();
+    let title: Vec<&str> = (0..3).map(|_| words.draw(rng)).collect();
+    let title = title.join(" ");
     let status = rng.pick(STATUS).copied().unwrap_or("open");
     let tier = rng.pick(TIER).copied().unwrap_or("trial");
-    // Towards older pages only, so that walks along it end.
-    let older = if n == 0 { 0 } else { rng.below(n) };
     let (year, month, day) = (2019 + rng.below(8), 1 + rng.below(12), 1 + rng.below(28));
-    let (owner, title) = (
-        3 + 10 * rng.below(pages.div_ceil(10).max(1)),
-        title.join(" "),
-    );
-    let skill = skill_of(n);
+    let owner = link((3 + 10 * rng.below(pages.div_ceil(10))).min(pages - 1));
+    // Towards older pages only, so that walks along it end.
+    let older = link(rng.below(n));
+    let (skill, id) = (skill_of(n), id(n));
     text.push_str(&format!(
-        "---\ntype: instance\nskill: {skill}\nid: {}\ntitle: \"{title} {n}\"\nstatus: {status}\n\
-         tier: {tier}\nat: {year}-{month:02}-{day:02}\nowner: \"[[person::{}]]\"\n\
-         derived_from: [\"[[{}::{}]]\"]\n---\n\n# {title} {n}\n\n",
-        id(n),
-        id(owner.min(pages.saturating_sub(1))),
-        skill_of(older),
-        id(older),
+        "---\ntype: instance\nskill: {skill}\nid: {id}\ntitle: \"{title} {n}\"\nstatus: {status}\n\
+         tier: {tier}\nat: {year}-{month:02}-{day:02}\nowner: \"{owner}\"\n\
+         derived_from: [\"{older}\"]\n---\n\n# {title} {n}\n\n",
     ));
     for block in 0..5 {
         if block == 2 {
@@ -134,8 +132,8 @@ fn page(n: usize, pages: usize, words: &Vocabulary, rng: &mut Rng, text: &mut St
             words.sentence(length, rng, text);
         }
         if block == 1 || block == 3 {
-            let other = rng.below(pages);
-            text.push_str(&format!("See [[{}::{}]].", skill_of(other), id(other)));
+            let other = link(rng.below(pages));
+            text.push_str(&format!("See {other}."));
         }
         text.push_str("\n\n");
     }
@@ -195,7 +193,7 @@ fn sample(folder: &Path, file: &Path, text: &str, corpus: &mut Corpus) -> Result
         .get("skill")
         .cloned()
         .unwrap_or_else(|| "note".to_owned());
-    let stem = relative.trim_end_matches(".md").to_owned();
+    let stem = relative.strip_suffix(".md").unwrap_or(&relative).to_owned();
     let id = head.get("id").cloned().unwrap_or(stem);
     if !corpus.skills.contains(&skill) {
         corpus.skills.push(skill.clone());

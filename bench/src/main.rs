@@ -16,6 +16,7 @@ mod stats;
 mod words;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -31,7 +32,7 @@ use crate::server::Server;
     name = "cargo xtask bench",
     about = "Measure the release binary over HTTP"
 )]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 struct Cli {
     #[command(subcommand)]
     role: Option<Role>,
@@ -68,8 +69,17 @@ enum Role {
     Bare,
 }
 
-fn main() -> Result<()> {
-    let cli = Cli::parse();
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<()> {
     if matches!(cli.role, Some(Role::Bare)) {
         return bare::serve();
     }
@@ -77,7 +87,7 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(measure(&cli))
+    runtime.block_on(measure(cli))
 }
 
 async fn measure(cli: &Cli) -> Result<()> {
@@ -102,21 +112,23 @@ async fn measure(cli: &Cli) -> Result<()> {
         "first serve {:.2} s ({:.0} pages/s), start with an intact index {:.3} s",
         start.first_s, start.pages_per_s, start.intact_s
     );
-    let figures = drive(cli, &server, &corpus).await;
-    let report = match figures {
-        Ok(mut report) => {
-            report.edit_to_search = ops::edits(&server, &folder).await?;
-            report.finish(start, &corpus, &folder);
-            report
-        }
-        Err(error) => return Err(error.context(server.tail())),
-    };
+    let mut report = drive(cli, &server, &corpus).await?;
+    match ops::edits(&server, &folder).await {
+        Ok(latency) => report.edit_to_search = latency,
+        Err(error) => report.failed("edit on disk to search", &error),
+    }
+    report.finish(start, &corpus, &folder);
     server.stop()?;
     report.print();
     if let Some(out) = &cli.json {
         std::fs::write(out, serde_json::to_vec_pretty(&report)?)?;
         println!("written: {}", out.display());
     }
+    ensure!(
+        report.failures.is_empty(),
+        "{} measurements failed",
+        report.failures.len()
+    );
     Ok(())
 }
 
@@ -152,16 +164,23 @@ async fn drive(cli: &Cli, server: &Server, corpus: &Corpus) -> Result<Report> {
     bare.ready(Duration::from_secs(10)).await?;
     let mut report = Report::default();
     let span = Duration::from_secs_f64(cli.seconds);
-    let all = ops::all(corpus, cli.seed);
-    for op in all.iter().filter(|op| op.name.contains(&cli.only)) {
-        let figure = ops::measure(op, server, &bare, span)
-            .await
-            .with_context(|| format!("while measuring {}", op.name))?;
-        println!("{}", report::line(&figure));
-        report.ops.push(figure);
+    let mut answered = Vec::new();
+    println!("{}", report::HEAD);
+    for op in ops::all(corpus, cli.seed) {
+        if !op.name.contains(&cli.only) {
+            continue;
+        }
+        match ops::measure(&op, server, &bare, span).await {
+            Ok(figure) => {
+                println!("{}", report::line(&figure));
+                report.ops.push(figure);
+                answered.push(op);
+            }
+            Err(error) => report.failed(op.name, &error),
+        }
     }
     report.rss_start = server.resident();
-    ops::mixed(&all, server, cli.mixed).await?;
+    ops::mixed(&answered, server, cli.mixed).await?;
     report.rss_after_mixed = server.resident();
     report.rss_peak = server.resident_peak();
     bare.stop()?;

@@ -45,6 +45,7 @@ pub struct Report {
     pub rss_peak: u64,
     /// Bytes below `.escurel/`, by its folders.
     pub disk: Vec<(String, u64)>,
+    pub failures: Vec<String>,
 }
 
 impl Report {
@@ -62,11 +63,14 @@ impl Report {
         self.disk = usage(&folder.join(".escurel"));
     }
 
+    /// Keeps what could not be measured, and goes on with the rest.
+    pub fn failed(&mut self, what: &str, error: &anyhow::Error) {
+        let text = format!("{what}: {error:#}");
+        println!("FAILED {text}");
+        self.failures.push(text);
+    }
+
     pub fn print(&self) {
-        println!("\n{HEAD}");
-        for figure in &self.ops {
-            println!("{}", line(figure));
-        }
         println!(
             "\nedit on disk to search: p50 {:.1} ms, p95 {:.1} ms ({} edits)",
             self.edit_to_search.p50_ms, self.edit_to_search.p95_ms, self.edit_to_search.n
@@ -90,7 +94,7 @@ impl Report {
     }
 }
 
-const HEAD: &str = "operation                  p50 ms   p95 ms   CPU ms  ops/s 1  ops/s 8     \
+pub const HEAD: &str = "operation                  p50 ms   p95 ms   CPU ms  ops/s 1  ops/s 8     \
                     body  bare p50  x bare p50  x bare p95";
 
 /// One operation as a row below `HEAD`.
