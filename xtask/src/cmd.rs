@@ -6,11 +6,11 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::places::Places;
+use crate::places::{self, Places};
 
 /// Cargo, in the checkout.
 pub fn cargo(places: &Places) -> Command {
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = Command::new(places::cargo());
     command.current_dir(&places.root);
     command
 }

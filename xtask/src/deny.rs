@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result};
 
 use crate::cmd;
-use crate::places::Places;
+use crate::places::{self, Places};
 use crate::suite;
 use crate::tally::{Count, Outcome, Tally};
 
@@ -49,7 +49,7 @@ fn tool(places: &Places) -> Result<PathBuf> {
     // Built for a fast build, since it runs for a second. Its own target
     // folder and working folder keep this checkout's settings out of it.
     let built = cmd::run(
-        Command::new(env!("CARGO"))
+        Command::new(places::cargo())
             .current_dir(&home)
             .env("CARGO_TARGET_DIR", &scratch)
             .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")

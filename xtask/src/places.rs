@@ -2,6 +2,7 @@
 //!
 //! Owns no files. Invariant: every path it hands out is absolute.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,7 +19,10 @@ pub struct Places {
 
 impl Places {
     pub fn find() -> Result<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        // Set by `cargo run`: right also when two checkouts share a target folder.
+        let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        let root = manifest
             .parent()
             .context("the xtask folder has no parent")?
             .to_path_buf();
@@ -42,8 +46,13 @@ impl Places {
     }
 }
 
+/// The cargo that started this program.
+pub fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
 fn target_dir(root: &Path) -> Result<PathBuf> {
-    let output = Command::new(env!("CARGO"))
+    let output = Command::new(cargo())
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .current_dir(root)
         .output()
