@@ -43,6 +43,7 @@ pub const CODES: &[CodeInfo] = &[
     error("acl_malformed", "An `acl` block cannot be read; what it cannot express is denied.", "Write each verb as a list of group names."),
     error("anchor_missing", "The linked page exists but has no such heading or block.", "Link to a heading or block id of that page."),
     error("backend_malformed", "A `backend` block names no known kind.", "Use markdown, sql_view, document, openapi or mcp."),
+    warning("body_unparsable", "The body defeats the markdown parser and is read as plain text.", "Simplify the place that is nested most deeply."),
     error("frontmatter_autonomy_unknown", "`autonomy` is none of the known policies and is ignored.", "Use auto, review or confirm."),
     error("frontmatter_params_malformed", "`params` is no list or mapping, or an entry has no name.", "Give a list of entries with `name`, or a mapping from name to attributes."),
     error("frontmatter_unclosed", "A header is opened and never closed; the whole file is read as body.", "Close the header with a line `---`."),
@@ -81,7 +82,6 @@ impl Issue {
 }
 
 /// `line:32 col:8`
-#[allow(dead_code)]
 pub(crate) fn at(line: u32, col: u32) -> String {
     format!("line:{line} col:{col}")
 }

@@ -43,6 +43,8 @@ impl PageType {
 /// One markdown file, read.
 #[derive(Clone, Debug)]
 pub struct Page {
+    /// As given, relative to the page root.
+    pub path: String,
     pub page_type: PageType,
     /// The skill the page is an instance of; for a skill page the one it declares.
     pub skill: String,

@@ -1,12 +1,12 @@
 //! Every finding about a page, given what else exists.
 //!
-//! Knows no storage: the world answers two questions. Invariant: the order of
-//! findings is the order of their positions.
+//! Knows no storage: the world answers two questions. Invariant: findings
+//! come in the order of their positions, the header's keys first.
 
 use std::sync::Arc;
 
-use crate::issue::Issue;
-use crate::page::{Link, Page};
+use crate::issue::{self, Issue};
+use crate::page::{Link, LinkKind, Page, PageType};
 use crate::schema::SkillSchema;
 
 /// What a link leads to. Pages that the asker may not see are `Missing`.
@@ -19,7 +19,7 @@ pub enum Target {
         version_known: Option<bool>,
     },
     Missing,
-    /// The candidates, as typed links.
+    /// The candidates, as typed links or paths.
     Ambiguous(Vec<String>),
 }
 
@@ -28,7 +28,68 @@ pub trait World {
     fn target(&self, from_path: &str, link: &Link) -> Target;
 }
 
+/// Findings of parsing, of the skill's schema and of the links.
 pub fn validate(page: &Page, world: &dyn World) -> Vec<Issue> {
-    let _ = world;
-    page.issues.clone()
+    let mut found = page.issues.clone();
+    if page.page_type == PageType::Instance {
+        check_schema(page, world, &mut found);
+    }
+    for link in &page.links {
+        check_link(page, link, world, &mut found);
+    }
+    found.sort_by_key(|i| position(&i.location));
+    found
+}
+
+fn check_schema(page: &Page, world: &dyn World, found: &mut Vec<Issue>) {
+    let Some(schema) = world.skill(&page.skill) else {
+        let message = format!("No skill `{}` exists.", page.skill);
+        found.push(Issue::new("unknown_skill", "frontmatter.skill", message));
+        return;
+    };
+    for key in &schema.required_frontmatter {
+        if !has(page, key) {
+            let message = format!("The skill `{}` requires `{key}`.", page.skill);
+            let issue = Issue::new("frontmatter_required_key_missing", format!("frontmatter.{key}"), message);
+            found.push(issue.suggest(format!("Add `{key}:` to the header.")));
+        }
+    }
+}
+
+fn has(page: &Page, key: &str) -> bool {
+    // Identity keys have defaults that fulfil the requirement.
+    matches!(key, "id" | "skill" | "type") || page.frontmatter.get(key).is_some_and(|v| !v.is_null())
+}
+
+fn check_link(page: &Page, link: &Link, world: &dyn World, found: &mut Vec<Issue>) {
+    let at = issue::at(link.line, link.col);
+    if let Some(skill) = link.target.skill.as_deref().filter(|s| world.skill(s).is_none()) {
+        found.push(Issue::new("unknown_skill", at, format!("{} names no skill that exists: `{skill}`.", link.raw)));
+        return;
+    }
+    match world.target(&page.path, link) {
+        Target::Found { anchors_ok, version_known } => {
+            if let Some(anchor) = link.target.anchor.as_deref().filter(|_| !anchors_ok && link.kind != LinkKind::Asset) {
+                found.push(Issue::new("anchor_missing", at.clone(), format!("{} has no heading or block `{anchor}`.", link.raw)));
+            }
+            if version_known == Some(false) {
+                let version = link.target.version.as_deref().unwrap_or("");
+                found.push(Issue::new("version_unknown", at, format!("{} has no version `{version}`.", link.raw)));
+            }
+        }
+        Target::Missing => found.push(Issue::new("link_unresolved", at, format!("No page answers to {}.", link.raw))),
+        Target::Ambiguous(candidates) => {
+            let issue = Issue::new("link_ambiguous", at, format!("{} may mean {} pages.", link.raw, candidates.len()));
+            found.push(issue.suggest(format!("Write one of: {}.", candidates.join(", "))));
+        }
+    }
+}
+
+/// Header keys stand before everything that has a line.
+fn position(location: &str) -> (u32, u32) {
+    let parsed = location.strip_prefix("line:").and_then(|rest| {
+        let (line, col) = rest.split_once(" col:")?;
+        Some((line.parse().ok()?, col.parse().ok()?))
+    });
+    parsed.unwrap_or((0, 0))
 }
