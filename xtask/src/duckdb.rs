@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use sha2::{Digest, Sha512};
@@ -150,12 +150,13 @@ fn fetch(archive: &Archive, scratch: &Path) -> Result<PathBuf> {
     eprintln!("Fetching {wanted} (about 24 MB) ...");
     cmd::run(
         Command::new(npm)
+            .stdout(Stdio::null())
             .args(["pack", "--silent", &wanted])
             .current_dir(scratch),
     )
     .with_context(|| format!("{wanted} could not be fetched. {OTHER_WAYS}"))?;
     let tarball = sole_tarball(scratch)?;
-    check(&tarball, archive.sha512)?;
+    check(&fs::read(&tarball)?, archive.sha512)?;
     let inside = format!("package/{LIBRARY}");
     cmd::run(
         Command::new("tar")
@@ -178,15 +179,14 @@ fn sole_tarball(dir: &Path) -> Result<PathBuf> {
     bail!("npm pack left no archive in {}", dir.display())
 }
 
-fn check(tarball: &Path, wanted: &str) -> Result<()> {
-    let found: String = Sha512::digest(fs::read(tarball)?)
+fn check(archive: &[u8], wanted: &str) -> Result<()> {
+    let found: String = Sha512::digest(archive)
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
     ensure!(
         found == wanted,
-        "checksum mismatch, nothing was installed: {} has sha512 {found}, wanted {wanted}",
-        tarball.display()
+        "checksum mismatch, nothing was installed: the archive has sha512 {found}, wanted {wanted}"
     );
     Ok(())
 }
@@ -227,4 +227,25 @@ fn place(from: &Path, to: &Path) -> Result<()> {
     }
     fs::rename(&temp, to)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_pinned_archive_is_taken() {
+        let empty = "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce\
+                     47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e";
+        assert!(check(b"", empty).is_ok());
+        assert!(check(b"x", empty).is_err());
+    }
+
+    #[test]
+    fn every_pin_is_a_checksum() {
+        for archive in ARCHIVES {
+            let hex = archive.sha512.bytes().all(|b| b.is_ascii_hexdigit());
+            assert!(hex && archive.sha512.len() == 128, "{}", archive.package);
+        }
+    }
 }
