@@ -1,84 +1,158 @@
-//! A store in memory, for tests and simulation.
+//! A store in memory, for tests and simulation. Its journal is the real one on
+//! a disk in memory, so that a crash loses exactly what was not synced.
+
+mod pages;
 
 use std::io;
+use std::sync::Arc;
 
-use crate::*;
+use parking_lot::RwLock;
+
+use crate::disk::MemDisk;
+use crate::journal::{Journal, Limits};
+use crate::{
+    Draft, Env, JournalReport, ObjectId, Record, Removed, Replaced, RootState, Scan, Stat, Store,
+    StoreError,
+};
+use pages::MemPages;
 
 pub struct MemStore {
     env: Env,
+    state: RwLock<State>,
+    pages: MemPages,
+}
+
+struct State {
+    disk: Arc<MemDisk>,
+    journal: Result<Arc<Journal>, StoreError>,
 }
 
 impl MemStore {
     pub fn new(env: Env) -> Self {
-        Self { env }
+        let state = RwLock::new(open(MemDisk::default(), &env));
+        MemStore { pages: MemPages::new(env.clone()), env, state }
     }
 
-    /// As if a person had saved the file outside.
-    pub fn put_file(&self, _path: &str, _bytes: &[u8]) {}
+    /// As if a person had saved the file with another program.
+    pub fn put_file(&self, path: &str, bytes: &[u8]) {
+        self.pages.put_outside(path, bytes);
+    }
 
-    /// As if a person had deleted the file outside.
-    pub fn delete_file(&self, _path: &str) {}
+    /// As if a person had deleted the file with another program.
+    pub fn delete_file(&self, path: &str) {
+        self.pages.delete_outside(path);
+    }
 
-    /// Power loss and restart: everything not fsynced is forgotten.
-    pub fn crash(&self) {}
+    /// As if a person had renamed the file: it keeps its inode.
+    pub fn rename_file(&self, from: &str, to: &str) {
+        self.pages.rename_outside(from, to);
+    }
+
+    /// What the next scans say of the folder itself.
+    pub fn set_root(&self, state: RootState) {
+        self.pages.set_root(state);
+    }
+
+    /// Power loss and restart: everything not synced is forgotten. A call that
+    /// is under way in another thread goes on, but changes nothing any more.
+    pub fn crash(&self) {
+        self.crash_torn(0);
+    }
+
+    /// The same, but up to `torn` unsynced bytes of each journal file survive.
+    pub fn crash_torn(&self, torn: usize) {
+        let mut state = self.state.write();
+        self.pages.crash();
+        *state = open(state.disk.after_crash(torn), &self.env);
+    }
+
+    fn journal(&self) -> Result<Arc<Journal>, StoreError> {
+        self.state.read().journal.clone()
+    }
+}
+
+fn open(disk: MemDisk, env: &Env) -> State {
+    let disk = Arc::new(disk);
+    let journal = Journal::open(disk.clone(), env.clone(), Limits::default(), true).map(Arc::new);
+    State { disk, journal }
 }
 
 impl Store for MemStore {
     fn env(&self) -> &Env {
         &self.env
     }
+
     fn read_only(&self) -> bool {
         false
     }
+
     fn scan(&self) -> Scan {
-        Scan { files: Vec::new(), unknown: Vec::new(), root: RootState::Ok }
+        self.pages.scan()
     }
-    fn stat(&self, _: &str) -> io::Result<Option<Stat>> {
-        Ok(None)
+
+    fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
+        Ok(self.pages.read(path)?.map(|(_, stat)| stat))
     }
-    fn read(&self, _: &str) -> io::Result<Option<(Vec<u8>, Stat)>> {
-        Ok(None)
+
+    fn read(&self, path: &str) -> io::Result<Option<(Vec<u8>, Stat)>> {
+        self.pages.read(path)
     }
-    fn replace(&self, _: &str, _: Option<&[u8]>, _: &[u8]) -> io::Result<Replaced> {
-        Ok(Replaced::Done(Stat::default()))
+
+    fn replace(&self, path: &str, planned: Option<&[u8]>, new: &[u8]) -> io::Result<Replaced> {
+        self.pages.replace(path, planned, new)
     }
-    fn remove(&self, _: &str, _: &[u8]) -> io::Result<Removed> {
-        Ok(Removed::Absent)
+
+    fn remove(&self, path: &str, planned: &[u8]) -> io::Result<Removed> {
+        self.pages.remove(path, planned)
     }
+
     fn flush_files(&self) -> io::Result<()> {
-        Ok(())
+        self.pages.flush()
     }
-    fn append(&self, _: Vec<Draft>) -> Result<Vec<Record>, StoreError> {
-        Ok(Vec::new())
+
+    fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Record>, StoreError> {
+        self.journal()?.append(drafts)
     }
+
     fn head(&self) -> u64 {
-        0
+        self.journal().map_or(0, |journal| journal.head())
     }
+
     fn records(
         &self,
-        _: u64,
+        after_seq: u64,
     ) -> Box<dyn Iterator<Item = Result<Record, StoreError>> + Send + '_> {
-        Box::new(std::iter::empty())
+        match self.journal() {
+            Ok(journal) => Box::new(Journal::records(&journal, after_seq)),
+            Err(error) => Box::new(std::iter::once(Err(error))),
+        }
     }
+
     fn object(&self, id: &ObjectId) -> Result<Vec<u8>, StoreError> {
-        Err(StoreError::ObjectMissing(*id))
+        self.journal()?.object(id)
     }
-    fn erase(&self, _: &[ObjectId]) -> Result<u64, StoreError> {
-        Ok(0)
+
+    fn erase(&self, ids: &[ObjectId]) -> Result<u64, StoreError> {
+        self.journal()?.erase(ids)
     }
+
     fn applied(&self) -> u64 {
-        0
+        self.journal().map_or(0, |journal| journal.applied())
     }
-    fn set_applied(&self, _: u64) -> Result<(), StoreError> {
-        Ok(())
+
+    fn set_applied(&self, seq: u64) -> Result<(), StoreError> {
+        self.journal()?.set_applied(seq)
     }
+
     fn verify_journal(&self) -> JournalReport {
-        JournalReport::default()
+        self.journal().map(|journal| journal.verify()).unwrap_or_default()
     }
+
     fn warnings(&self) -> Vec<String> {
-        Vec::new()
+        self.journal().map(|journal| journal.warnings().to_vec()).unwrap_or_default()
     }
+
     fn writable(&self) -> Result<(), StoreError> {
-        Ok(())
+        self.journal()?.writable()
     }
 }

@@ -1,39 +1,58 @@
-//! Opening a store on disk.
+//! The store on disk, put together.
 
 use std::io;
+use std::sync::Arc;
 
 use crossbeam_channel::Sender;
 
-use super::{Changed, Lock, Paths, Watch};
-use crate::*;
+use super::pages::Pages;
+use super::{Changed, Lock, Paths, Watch, root};
+use crate::disk::LocalDisk;
+use crate::journal::{Journal, Limits};
+use crate::{
+    Draft, Env, JournalReport, ObjectId, Record, Removed, Replaced, Scan, Stat, Store, StoreError,
+};
 
 /// Pages, journal and objects on a file system.
 pub struct FsStore {
+    env: Env,
     paths: Paths,
-    memory: MemStore,
+    pages: Pages,
+    journal: Arc<Journal>,
     lock: Option<Lock>,
 }
 
 impl FsStore {
-    /// Takes the lock unless the store is read-only.
+    /// Takes the lock, unless the state folder cannot be written.
     pub fn open(paths: &Paths, env: Env) -> Result<FsStore, StoreError> {
-        let lock = match paths.read_only {
-            true => None,
-            false => match Lock::acquire(&paths.lock)? {
-                Ok(lock) => Some(lock),
-                Err(holder) => {
-                    return Err(StoreError::LockHeld { pid: holder.pid, address: holder.address });
-                }
-            },
-        };
-        Ok(FsStore { paths: paths.clone(), memory: MemStore::new(env), lock })
+        FsStore::open_with(paths, env, Limits::default())
+    }
+
+    /// Small files, so that tests see many of them.
+    #[doc(hidden)]
+    pub fn open_small(paths: &Paths, env: Env, segment: u64, pack: u64) -> Result<FsStore, StoreError> {
+        FsStore::open_with(paths, env, Limits { segment, pack })
+    }
+
+    fn open_with(paths: &Paths, env: Env, limits: Limits) -> Result<FsStore, StoreError> {
+        let lock = lock(paths)?;
+        let writable = lock.is_some();
+        let disk = LocalDisk::new(&paths.journal, !writable);
+        if writable {
+            for dir in ["audit", "objects"] {
+                disk.clean(dir).map_err(|error| StoreError::from_io(&paths.journal, error))?;
+            }
+        }
+        let pages = Pages::open(paths, env.clone(), writable)?;
+        let journal = Journal::open(Arc::new(disk), env.clone(), limits, writable)?;
+        Ok(FsStore { env, paths: paths.clone(), pages, journal: Arc::new(journal), lock })
     }
 
     pub fn paths(&self) -> &Paths {
         &self.paths
     }
 
-    /// `None` when read-only.
+    /// `None` when nothing can be written.
     pub fn lock(&self) -> Option<&Lock> {
         self.lock.as_ref()
     }
@@ -42,64 +61,119 @@ impl FsStore {
     pub fn watch(&self, tx: Sender<Changed>) -> Result<Watch, StoreError> {
         Watch::start(&self.paths.root, &self.paths.pages, tx)
     }
+
+    /// A person confirms that the pages were moved to another device on
+    /// purpose; takes effect at the next open.
+    pub fn accept_root(&self) -> io::Result<()> {
+        root::forget(&self.paths)
+    }
+
+    fn changing(&self) -> Result<(), StoreError> {
+        match self.lock {
+            Some(_) => Ok(()),
+            None => Err(StoreError::ReadOnly),
+        }
+    }
+}
+
+/// A read-only vault has its state in the cache folder and locks that; a data
+/// directory that cannot be written is opened without a lock.
+fn lock(paths: &Paths) -> Result<Option<Lock>, StoreError> {
+    match Lock::acquire(&paths.lock) {
+        Ok(Ok(lock)) => Ok(Some(lock)),
+        Ok(Err(holder)) => Err(StoreError::LockHeld { pid: holder.pid, address: holder.address }),
+        Err(StoreError::Permission(_)) if paths.read_only => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl Drop for FsStore {
+    fn drop(&mut self) {
+        if self.lock.is_some() {
+            self.journal.close();
+        }
+    }
 }
 
 impl Store for FsStore {
     fn env(&self) -> &Env {
-        self.memory.env()
+        &self.env
     }
+
     fn read_only(&self) -> bool {
         self.paths.read_only
     }
+
     fn scan(&self) -> Scan {
-        self.memory.scan()
+        self.pages.scan()
     }
+
     fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
-        self.memory.stat(path)
+        self.pages.stat(path)
     }
+
     fn read(&self, path: &str) -> io::Result<Option<(Vec<u8>, Stat)>> {
-        self.memory.read(path)
+        self.pages.read(path)
     }
+
     fn replace(&self, path: &str, planned: Option<&[u8]>, new: &[u8]) -> io::Result<Replaced> {
-        self.memory.replace(path, planned, new)
+        self.pages.replace(path, planned, new)
     }
+
     fn remove(&self, path: &str, planned: &[u8]) -> io::Result<Removed> {
-        self.memory.remove(path, planned)
+        self.pages.remove(path, planned)
     }
+
     fn flush_files(&self) -> io::Result<()> {
-        self.memory.flush_files()
+        self.pages.flush()
     }
+
     fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Record>, StoreError> {
-        self.memory.append(drafts)
+        self.changing()?;
+        self.journal.append(drafts)
     }
+
     fn head(&self) -> u64 {
-        self.memory.head()
+        self.journal.head()
     }
+
     fn records(
         &self,
         after_seq: u64,
     ) -> Box<dyn Iterator<Item = Result<Record, StoreError>> + Send + '_> {
-        self.memory.records(after_seq)
+        Box::new(Journal::records(&self.journal, after_seq))
     }
+
     fn object(&self, id: &ObjectId) -> Result<Vec<u8>, StoreError> {
-        self.memory.object(id)
+        self.journal.object(id)
     }
+
     fn erase(&self, ids: &[ObjectId]) -> Result<u64, StoreError> {
-        self.memory.erase(ids)
+        self.changing()?;
+        self.journal.erase(ids)
     }
+
     fn applied(&self) -> u64 {
-        self.memory.applied()
+        self.journal.applied()
     }
+
     fn set_applied(&self, seq: u64) -> Result<(), StoreError> {
-        self.memory.set_applied(seq)
+        self.changing()?;
+        self.journal.set_applied(seq)
     }
+
     fn verify_journal(&self) -> JournalReport {
-        self.memory.verify_journal()
+        self.journal.verify()
     }
+
     fn warnings(&self) -> Vec<String> {
-        self.memory.warnings()
+        let mut warnings = self.journal.warnings().to_vec();
+        warnings.extend(self.pages.warnings());
+        warnings
     }
+
     fn writable(&self) -> Result<(), StoreError> {
-        self.memory.writable()
+        self.changing()?;
+        self.journal.writable()
     }
 }
