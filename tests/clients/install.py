@@ -13,6 +13,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 MARKER = ".complete"
+INSTALL_SECONDS = 900
 
 
 class Absent(Exception):
@@ -77,7 +78,10 @@ def begin(home):
 
 def run(command, what, cwd=None):
     print(f"installing {what} ...", flush=True)
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=INSTALL_SECONDS)
+    except subprocess.TimeoutExpired as late:
+        raise Absent(f"{what} could not be installed within {INSTALL_SECONDS} s") from late
     if done.returncode != 0:
         raise Absent(f"{what} could not be installed: {reason(done)}")
 
