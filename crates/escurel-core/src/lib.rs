@@ -1,12 +1,28 @@
-//! The meaning of the system: reads, the one door for writes, reconciliation of
+//! The meaning of the system: reads, the one door for writes, adoption of
 //! outside edits, recovery.
 //!
 //! Knows no JSON shapes, no HTTP and no SQL text. Invariant: every read and
 //! write takes a [`Caller`](escurel_access::Caller) and asks the policy.
 
 pub mod api;
+mod builtin;
+mod errors;
+mod facts;
 mod kb;
+mod lane;
+mod live;
+mod maintain;
+mod progress;
+mod read;
+mod reconcile;
+mod recover;
 pub mod refusal;
+mod sight;
+mod sql;
+mod verify;
+mod view;
+mod write;
 
-pub use kb::{Kb, OpenOptions};
+pub use kb::{Core, FAILPOINTS, Kb, OpenOptions};
 pub use refusal::{Audience, Code, Refusal, Result};
+pub use write::{Put, Written};

@@ -1,0 +1,58 @@
+//! Skill pages that every folder has: compiled in, shadowed by a page of the
+//! same id. They are in no journal and on no disk.
+
+use std::sync::Arc;
+
+use escurel_index::EntryDraft;
+use escurel_md::Layout;
+use escurel_search::Doc;
+use escurel_store::{ObjectId, Uid};
+
+use crate::facts::Parsed;
+use crate::lane::LaneState;
+
+/// Where their paths begin; no folder can hold such a path, names with a colon are refused.
+const PREFIX: &str = "builtin:";
+/// Versions of built-in pages belong to no journal record.
+const SEQ: u64 = 0;
+
+const PAGES: &[(&str, &str)] = &[
+    ("builtin:skills/escurel.md", include_str!("../../../markdown/skills/escurel.md")),
+    ("builtin:skills/note.md", include_str!("../../../markdown/skills/note.md")),
+];
+
+pub(crate) fn is_builtin(path: &str) -> bool {
+    path.starts_with(PREFIX)
+}
+
+pub(crate) fn text(path: &str) -> Option<&'static str> {
+    PAGES.iter().find(|(p, _)| *p == path).map(|(_, text)| *text)
+}
+
+/// Adds the built-in pages, below everything else, and returns their text index entries.
+pub(crate) fn install(state: &mut LaneState) -> Vec<Doc> {
+    PAGES.iter().enumerate().map(|(n, (path, text))| install_one(state, n as u128, path, text)).collect()
+}
+
+fn install_one(state: &mut LaneState, n: u128, path: &str, text: &str) -> Doc {
+    let mut parsed = Parsed::of(path, text.as_bytes(), Layout::Tenant);
+    parsed.page.layer = Some(format!("base@builtin@v{}", env!("CARGO_PKG_VERSION")));
+    parsed.facts = Arc::new(escurel_index::Facts::of(&parsed.page));
+    let draft = EntryDraft {
+        uid: Uid(n),
+        path: (*path).into(),
+        version: 1,
+        seq: SEQ,
+        from: 0,
+        written_at: 0,
+        author: "escurel".into(),
+        stat: None,
+        object: ObjectId([0; 32]),
+        digest: parsed.digest,
+        bytes: parsed.bytes,
+        missing: false,
+        facts: parsed.facts.clone(),
+    };
+    let no = state.upsert(draft).no;
+    parsed.doc(no.0, SEQ, 0)
+}

@@ -1,0 +1,102 @@
+//! From a parsed page to what each view keeps of it.
+
+use std::sync::Arc;
+
+use escurel_index::{BlockRow, Facts};
+use escurel_md::{Layout, Page, PageType, units};
+use escurel_search::{Doc, DocUnit, UnitBlock};
+use serde_json::{Map, Value};
+
+/// One version, parsed once and shared by all views.
+pub(crate) struct Parsed {
+    pub page: Page,
+    pub facts: Arc<Facts>,
+    pub digest: u64,
+    pub bytes: u32,
+}
+
+impl Parsed {
+    pub fn of(path: &str, bytes: &[u8], layout: Layout) -> Parsed {
+        let page = escurel_md::parse(path, bytes, layout);
+        let facts = Arc::new(Facts::of(&page));
+        Parsed { page, facts, digest: digest(bytes), bytes: bytes.len().try_into().unwrap_or(u32::MAX) }
+    }
+
+    pub fn block_rows(&self) -> Vec<BlockRow> {
+        let row = |b: &escurel_md::Block| BlockRow { anchor: b.anchor.clone(), kind: b.kind, line: b.line };
+        self.page.blocks.iter().map(row).collect()
+    }
+
+    /// The text index entry of this version.
+    pub fn doc(&self, no: u32, seq: u64, from: i64) -> Doc {
+        let page = &self.page;
+        Doc {
+            page: no,
+            seq,
+            is_skill: page.page_type == PageType::Skill,
+            skill: page.skill.clone(),
+            title: page.title.clone(),
+            aliases: names(page),
+            tags: page.tags.clone(),
+            fields_text: fields_text(&page.frontmatter),
+            from,
+            units: units(page).iter().map(|unit| doc_unit(page, unit)).collect(),
+        }
+    }
+}
+
+/// Names a page goes by besides its title.
+fn names(page: &Page) -> Vec<String> {
+    let id = (page.id != page.title).then(|| page.id.clone());
+    page.aliases.iter().cloned().chain(id).collect()
+}
+
+fn doc_unit(page: &Page, unit: &escurel_md::Unit) -> DocUnit {
+    let blocks = page.blocks.get(unit.blocks.start as usize..unit.blocks.end as usize).unwrap_or_default();
+    let start_of = |b: &escurel_md::Block| b.span.start.saturating_sub(unit.span.start) as u32;
+    DocUnit {
+        headings: unit.headings.clone(),
+        text: page.text.get(unit.span.clone()).unwrap_or_default().to_owned(),
+        blocks: blocks.iter().map(|b| UnitBlock { anchor: b.anchor.clone(), start: start_of(b) }).collect(),
+    }
+}
+
+/// Frontmatter values as one text; identity keys are searchable as names already.
+fn fields_text(frontmatter: &Map<String, Value>) -> String {
+    const NAMED_ELSEWHERE: &[&str] = &["type", "skill", "id", "title", "aliases", "tags", "acl"];
+    let mut text = String::new();
+    for (key, value) in frontmatter {
+        if !NAMED_ELSEWHERE.contains(&key.as_str()) {
+            push_text(&mut text, value);
+        }
+    }
+    text
+}
+
+fn push_text(text: &mut String, value: &Value) {
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::String(s) => push_word(text, s),
+        Value::Number(n) => push_word(text, &n.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| push_text(text, item)),
+        Value::Object(map) => map.values().for_each(|item| push_text(text, item)),
+    }
+}
+
+fn push_word(text: &mut String, word: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(word);
+}
+
+/// Tells versions apart; not a secret and never stored in the journal.
+pub(crate) fn digest(bytes: &[u8]) -> u64 {
+    rapidhash::v3::rapidhash_v3(bytes)
+}
+
+/// Can a page be called that?
+pub(crate) fn is_page_name(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    matches!(ending.as_deref(), Some("md" | "markdown"))
+}

@@ -1,0 +1,228 @@
+//! What goes on behind the calls: recovery, watching, folding, saving.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, select, unbounded};
+use escurel_store::Changed;
+use parking_lot::Mutex;
+
+use crate::kb::Core;
+use crate::recover::directory_file;
+use crate::{Code, Refusal, Result};
+
+/// Wakes the maintenance thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// Something was published.
+    Dirty,
+    /// Records are in the journal that the views lack.
+    Replay,
+    Stop,
+}
+
+pub(crate) struct Signals {
+    tx: Sender<Signal>,
+    rx: Receiver<Signal>,
+    dirty: AtomicBool,
+    saved_seq: AtomicU64,
+    saving: Mutex<()>,
+}
+
+impl Default for Signals {
+    fn default() -> Signals {
+        let (tx, rx) = unbounded();
+        Signals { tx, rx, dirty: AtomicBool::new(false), saved_seq: AtomicU64::new(u64::MAX), saving: Mutex::new(()) }
+    }
+}
+
+impl Signals {
+    pub fn send(&self, signal: Signal) {
+        let _ = self.tx.send(signal);
+    }
+}
+
+/// Fresh texts are folded into the index files this long after they came.
+const FOLD: Duration = Duration::from_millis(500);
+/// The directory file is written at most this often while pages change.
+const SAVE: Duration = Duration::from_secs(60);
+/// Without a watcher the folder is scanned this often; with one, as a safety net.
+const RESCAN_UNWATCHED: Duration = Duration::from_secs(2);
+const RESCAN: Duration = Duration::from_secs(600);
+/// More changed paths than this are found quicker by a scan.
+const MANY_PATHS: usize = 1_000;
+const TICK: Duration = Duration::from_millis(100);
+
+pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
+    let core = core.clone();
+    let run = move || {
+        let failure = core.run().err().map(|refusal| refusal.to_string());
+        if let Some(failure) = &failure {
+            tracing::error!("{failure}");
+        }
+        core.progress.end(failure);
+    };
+    let thread = std::thread::Builder::new().name("escurel-keeper".into()).spawn(run);
+    Ok(vec![thread.map_err(Refusal::from)?])
+}
+
+impl Core {
+    pub(crate) fn dirty(&self) {
+        if !self.signals.dirty.swap(true, Ordering::AcqRel) {
+            self.signals.send(Signal::Dirty);
+        }
+    }
+
+    pub(crate) fn request_replay(&self) {
+        self.signals.send(Signal::Replay);
+    }
+
+    fn run(&self) -> Result<()> {
+        let (tx, changes) = unbounded();
+        let watch = self.watch(tx);
+        self.replay()?;
+        self.reconcile_all()?;
+        if self.stopping() {
+            return Ok(());
+        }
+        self.fold()?;
+        self.progress.ready();
+        self.save();
+        let rescan = if watch.is_some() { RESCAN } else { RESCAN_UNWATCHED };
+        self.keep(&changes, rescan);
+        Ok(())
+    }
+
+    fn watch(&self, tx: Sender<Changed>) -> Option<escurel_store::Watch> {
+        match self.files.as_ref()?.watch(tx) {
+            Ok(watch) => Some(watch),
+            Err(error) => {
+                self.progress.warn(error.to_string());
+                None
+            }
+        }
+    }
+
+    fn keep(&self, changes: &Receiver<Changed>, rescan: Duration) {
+        let mut times = Times { scanned: Instant::now(), folded: Instant::now(), saved: Instant::now() };
+        while !self.stopping() {
+            let outcome = select! {
+                recv(changes) -> changed => match changed {
+                    Ok(changed) => self.take_changes(changed, changes),
+                    Err(_) => { std::thread::sleep(TICK); Ok(()) }
+                },
+                recv(self.signals.rx) -> signal => match signal {
+                    Ok(Signal::Replay) => self.replay().and_then(|()| self.reconcile_all().map(drop)),
+                    _ => Ok(()),
+                },
+                default(TICK) => Ok(()),
+            };
+            let outcome = outcome.and_then(|()| self.tick(&mut times, rescan));
+            if let Err(refusal) = outcome {
+                self.progress.warn(refusal.to_string());
+            }
+        }
+    }
+
+    /// One batch of outside changes, with what came meanwhile.
+    fn take_changes(&self, first: Changed, changes: &Receiver<Changed>) -> Result<()> {
+        let mut paths = std::collections::BTreeSet::new();
+        for changed in std::iter::once(first).chain(changes.try_iter()) {
+            match changed {
+                Changed::Paths(some) => paths.extend(some),
+                Changed::Rescan => return self.rescan(changes),
+            }
+        }
+        let folder = |path: &String| !crate::facts::is_page_name(path);
+        if paths.len() > MANY_PATHS || paths.iter().any(folder) {
+            return self.rescan(changes);
+        }
+        let paths: Vec<String> = paths.into_iter().collect();
+        self.reconcile_paths(&paths).map(drop)
+    }
+
+    /// A scan sees everything that was queued before it.
+    fn rescan(&self, changes: &Receiver<Changed>) -> Result<()> {
+        changes.try_iter().for_each(drop);
+        self.reconcile_all().map(drop)
+    }
+
+    fn tick(&self, times: &mut Times, rescan: Duration) -> Result<()> {
+        if self.deletions.due(self.now()) == Some(true) {
+            self.settle_deletions()?;
+        }
+        if times.scanned.elapsed() >= rescan {
+            times.scanned = Instant::now();
+            self.reconcile_all()?;
+        }
+        if times.folded.elapsed() >= FOLD && self.signals.dirty.swap(false, Ordering::AcqRel) {
+            times.folded = Instant::now();
+            self.fold()?;
+            self.mark_applied()?;
+        }
+        if times.saved.elapsed() >= SAVE {
+            times.saved = Instant::now();
+            self.save();
+        }
+        Ok(())
+    }
+
+    /// Folds fresh texts into the index files.
+    fn fold(&self) -> Result<()> {
+        let seq = self.lane.state.lock().seq;
+        self.text.commit(seq)?;
+        let state = self.lane.state.lock();
+        self.show(&state);
+        Ok(())
+    }
+
+    /// Page files are durable up to what is published now.
+    fn mark_applied(&self) -> Result<()> {
+        let seq = self.lane.state.lock().seq;
+        if seq > self.store.applied() {
+            self.store.flush_files()?;
+            self.reach("core.before_applied")?;
+            self.store.set_applied(seq)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what makes the next start quick. Failing is harmless.
+    pub(crate) fn save(&self) {
+        let _one = self.signals.saving.lock();
+        if let Err(refusal) = self.try_save() {
+            tracing::warn!(%refusal, "the index was not saved; the next start takes longer");
+        }
+    }
+
+    fn try_save(&self) -> Result<()> {
+        self.reach("core.before_save")?;
+        self.fold()?;
+        self.mark_applied()?;
+        let Some(paths) = &self.paths else { return Ok(()) };
+        let (dir, seq) = {
+            let state = self.lane.state.lock();
+            (state.dir.clone(), state.seq)
+        };
+        if self.signals.saved_seq.load(Ordering::Acquire) == seq && !self.stopping() {
+            return Ok(());
+        }
+        // Never ahead of the mark: records after it are always replayed, which recovery relies on.
+        if seq > self.store.applied() {
+            return Err(Refusal::new(Code::Io, "Page files are not durable yet."));
+        }
+        self.reach("core.before_directory_save")?;
+        dir.save(&directory_file(&paths.index), seq, self.generation)?;
+        self.signals.saved_seq.store(seq, Ordering::Release);
+        Ok(())
+    }
+}
+
+struct Times {
+    scanned: Instant,
+    folded: Instant,
+    saved: Instant,
+}
+

@@ -1,0 +1,147 @@
+//! How far the knowledge base is, and what an operator should know.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use escurel_store::{RootState, Scan};
+use parking_lot::{Condvar, Mutex};
+
+use crate::api::Status;
+use crate::builtin::is_builtin;
+use crate::kb::Core;
+
+#[derive(Default)]
+pub(crate) struct Progress {
+    done: AtomicU64,
+    total: AtomicU64,
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Inner {
+    ready: bool,
+    ended: bool,
+    warnings: Vec<String>,
+    unreadable: Vec<(String, String)>,
+    root: Option<String>,
+    failure: Option<String>,
+}
+
+/// Warnings kept; an endless stream of them helps nobody.
+const MOST_WARNINGS: usize = 100;
+
+impl Progress {
+    pub fn warn(&self, warning: String) {
+        tracing::warn!("{warning}");
+        let mut inner = self.inner.lock();
+        if inner.warnings.len() < MOST_WARNINGS && !inner.warnings.contains(&warning) {
+            inner.warnings.push(warning);
+        }
+    }
+
+    /// So many pages are about to be looked at.
+    pub fn expect(&self, pages: u64) {
+        self.done.store(0, Ordering::Relaxed);
+        self.total.store(pages, Ordering::Relaxed);
+    }
+
+    pub fn advance(&self, pages: u64) {
+        self.done.fetch_add(pages, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    pub fn ready(&self) {
+        self.inner.lock().ready = true;
+        self.changed.notify_all();
+    }
+
+    /// Nothing more will become ready: the knowledge base closes, or failed.
+    pub fn end(&self, failure: Option<String>) {
+        let mut inner = self.inner.lock();
+        inner.ended = true;
+        inner.failure = failure;
+        self.changed.notify_all();
+    }
+}
+
+impl Core {
+    pub(crate) fn note_scan(&self, scan: &Scan) {
+        let mut inner = self.progress.inner.lock();
+        inner.unreadable = scan.unknown.iter().map(|u| (u.path.clone(), u.reason.clone())).collect();
+        inner.root = match &scan.root {
+            RootState::Ok => None,
+            RootState::Missing => Some("The folder is not there; its pages are kept.".into()),
+            RootState::OtherDevice => Some("The folder is on another device than before (not mounted?); its pages are kept.".into()),
+            RootState::Unreadable(why) => Some(format!("The folder cannot be read ({why}); its pages are kept.")),
+        };
+    }
+
+    pub(crate) fn note_unreadable(&self, path: &str, reason: &str) {
+        let mut inner = self.progress.inner.lock();
+        if !inner.unreadable.iter().any(|(known, _)| known == path) {
+            inner.unreadable.push((path.to_owned(), reason.to_owned()));
+        }
+    }
+
+    /// What is served and how it is doing. Counts links, so not for every request.
+    pub fn status(&self) -> Status {
+        let view = self.view.load();
+        let links = view.dir.link_counts();
+        let mut status = self.phase();
+        for entry in view.dir.iter().filter(|e| !is_builtin(&e.path)) {
+            status.pages += 1;
+            status.skills += u64::from(entry.facts.page_type == escurel_md::PageType::Skill);
+            status.pages_with_issues += u64::from(entry.facts.issues > 0);
+            status.errors += u64::from(entry.facts.errors);
+            status.held_deletions += u64::from(entry.missing);
+        }
+        status.links = links.links as u64;
+        status.broken_links = links.broken as u64;
+        status.ambiguous_links = links.ambiguous as u64;
+        status
+    }
+
+    /// The cheap part of [`Core::status`]: phase, progress and positions.
+    pub fn phase(&self) -> Status {
+        let (sql_seq, sql_warning) = self.sql.state();
+        let inner = self.progress.inner.lock();
+        let warnings = inner.warnings.iter().chain(&inner.root).chain(&inner.failure).cloned().chain(sql_warning).collect();
+        Status {
+            ready: inner.ready && inner.root.is_none(),
+            phase: phase(&inner, self.stopping()),
+            done: self.progress.done.load(Ordering::Relaxed),
+            total: self.progress.total.load(Ordering::Relaxed),
+            unreadable: inner.unreadable.clone(),
+            read_only: self.store.read_only(),
+            journal_seq: self.store.head(),
+            text_seq: self.view.load().seq,
+            sql_seq,
+            warnings,
+            ..Status::default()
+        }
+    }
+
+    /// Waits until every page on disk can be found. `progress` is told about
+    /// ten times a second. False: closed, or indexing failed (see the warnings).
+    pub fn wait_ready(&self, progress: &mut dyn FnMut(&Status)) -> bool {
+        loop {
+            let mut inner = self.progress.inner.lock();
+            if inner.ready || inner.ended {
+                return inner.ready;
+            }
+            self.progress.changed.wait_for(&mut inner, std::time::Duration::from_millis(100));
+            drop(inner);
+            progress(&self.phase());
+        }
+    }
+}
+
+fn phase(inner: &Inner, stopping: bool) -> &'static str {
+    match inner {
+        _ if stopping => "stopping",
+        Inner { failure: Some(_), .. } => "failed",
+        Inner { root: Some(_), .. } => "folder_unavailable",
+        Inner { ready: true, .. } => "ready",
+        _ => "indexing",
+    }
+}

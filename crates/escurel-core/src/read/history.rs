@@ -1,0 +1,23 @@
+//! Which versions a page has had.
+
+use escurel_access::Caller;
+use escurel_md::When;
+
+use crate::kb::Core;
+use crate::Result;
+
+impl Core {
+    /// RFC 3339 times at which the page's versions began to hold, oldest first;
+    /// empty for an unknown or hidden page.
+    ///
+    /// # Errors
+    /// `page_id_invalid`, `ambiguous`, `index_behind`.
+    pub fn list_snapshots(&self, caller: &Caller, page_id: &str) -> Result<Vec<String>> {
+        let reading = self.reading(caller, None);
+        let Some(entry) = reading.find(page_id)? else { return Ok(Vec::new()) };
+        let versions = self.sql.at(reading.view.seq)?.versions(entry.uid)?;
+        let mut times: Vec<i64> = versions.iter().filter(|row| !row.deleted).map(|row| row.from).collect();
+        times.dedup();
+        Ok(times.into_iter().map(When::to_rfc3339).collect())
+    }
+}

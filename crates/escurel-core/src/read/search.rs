@@ -1,0 +1,178 @@
+//! Ranked passages. Everything that narrows the answer does so before ranking.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use escurel_access::Caller;
+use escurel_index::{Bitmap, Entry, FilterError, Order, PageNo};
+use escurel_md::PageType;
+use escurel_search::{Candidates, Query};
+use serde_json::{Map, Value};
+
+use super::{Reading, excerpt, page_ref};
+use crate::errors::sentence;
+use crate::api::{Granularity, LaneState, SearchAnswer, SearchHit, SearchRequest};
+use crate::kb::Core;
+use crate::live::LiveSeqs;
+use crate::view::MaskKey;
+use crate::{Code, Refusal, Result};
+
+struct Admitted<'a> {
+    live: &'a LiveSeqs,
+    mask: Option<Bitmap>,
+}
+
+impl Candidates for Admitted<'_> {
+    #[inline]
+    fn admits(&self, page: u32, seq: u64) -> bool {
+        self.live.is_live(page, seq) && self.mask.as_ref().is_none_or(|mask| mask.contains(PageNo(page)))
+    }
+}
+
+impl Core {
+    /// # Errors
+    /// `invalid_argument`, `not_supported` (`as_of`), `filter_*`, `skill_not_found`,
+    /// `page_not_found`, `ambiguous`, `index_damaged`.
+    pub fn search(&self, caller: &Caller, request: &SearchRequest) -> Result<SearchAnswer> {
+        check(request)?;
+        let reading = self.reading(caller, request.scenario.as_deref());
+        let only = request.page_id.as_deref().map(|id| reading.demand(id, "page_id")).transpose()?;
+        let admitted = Admitted { live: &reading.view.live, mask: mask(&reading, request)? };
+        let query = Query {
+            texts: &request.queries,
+            k: request.k,
+            by_page: request.granularity == Granularity::Page,
+            candidates: &admitted,
+            only_page: only.map(|entry| entry.no.0),
+        };
+        let answer = reading.view.text.search(&query)?;
+        let hits = answer.hits.into_iter().filter_map(|hit| self.hit(&reading, request, hit)).collect();
+        Ok(SearchAnswer { hits, lanes: lanes(answer.lanes), notes: answer.notes })
+    }
+
+    fn hit(&self, reading: &Reading<'_>, request: &SearchRequest, hit: escurel_search::Hit) -> Option<SearchHit> {
+        let entry = reading.view.dir.get(PageNo(hit.page))?;
+        let schema = reading.scoped(|scope| reading.view.dir.schema(&entry.facts.skill, scope));
+        let required = schema.iter().flat_map(|s| s.required_frontmatter.iter().map(String::as_str));
+        let filtered = request.filter.iter().flat_map(|f| f.keys().map(String::as_str));
+        Some(SearchHit {
+            page: page_ref(entry),
+            anchor: hit.anchor.filter(|_| request.granularity == Granularity::Block),
+            snippet: hit.snippet,
+            matches: hit.matches,
+            score: hit.score,
+            similarity: None,
+            frontmatter_excerpt: excerpt(entry, filtered.chain(required)),
+        })
+    }
+}
+
+fn check(request: &SearchRequest) -> Result<()> {
+    let bad = |what: &str, at: &str| Err(Refusal::new(Code::InvalidArgument, what).at(at));
+    if request.queries.iter().all(|q| q.trim().is_empty()) {
+        return bad("There is nothing to search for.", "q");
+    }
+    if request.queries.len() > escurel_search::MAX_TEXTS {
+        return bad("At most 8 phrasings are fused.", "queries");
+    }
+    if !(1..=escurel_search::MAX_K).contains(&request.k) {
+        return bad("k is between 1 and 200.", "k");
+    }
+    if request.as_of.is_some() {
+        let what = "Search in the past is not in this release; expand, neighbours and list_instances take as_of.";
+        return Err(Refusal::new(Code::NotSupported, what).at("as_of"));
+    }
+    Ok(())
+}
+
+/// The pages that may be hits, `None` for all live ones.
+fn mask(reading: &Reading<'_>, request: &SearchRequest) -> Result<Option<Bitmap>> {
+    let mut parts: Vec<Arc<Bitmap>> = Vec::new();
+    parts.extend(reading.sight.mask(&reading.view));
+    parts.extend(scenario_mask(reading));
+    if let Some(skill) = &request.skill {
+        parts.push(skill_mask(reading, skill)?);
+    }
+    if let Some(page_type) = request.page_type {
+        parts.push(type_mask(reading, page_type));
+    }
+    if let Some(filter) = request.filter.as_ref().filter(|f| !f.is_empty()) {
+        parts.push(Arc::new(filter_mask(reading, filter)?));
+    }
+    Ok(parts.into_iter().map(Arc::unwrap_or_clone).reduce(|mut all, part| {
+        all.and(&part);
+        all
+    }))
+}
+
+/// Base reads never see scenario pages; a named scenario replaces base pages.
+fn scenario_mask(reading: &Reading<'_>) -> Option<Arc<Bitmap>> {
+    let dir = &reading.view.dir;
+    if reading.scenario.is_none() && reading.view.scenario_pages == 0 {
+        return None;
+    }
+    let key = MaskKey::Scenario(reading.scenario.map(str::to_owned));
+    let effective = || reading.scoped(|scope| dir.iter().filter(|e| dir.effective(e, scope)).map(|e| e.no).collect());
+    if reading.sight.mask(&reading.view).is_some() {
+        // Who may see the overlay decides what it replaces, so this mask is not shared.
+        return Some(Arc::new(effective()));
+    }
+    Some(reading.view.mask(key, effective))
+}
+
+fn skill_mask(reading: &Reading<'_>, skill: &str) -> Result<Arc<Bitmap>> {
+    let dir = &reading.view.dir;
+    let mask = reading.view.mask(MaskKey::Skill(skill.to_owned()), || {
+        let mut pages = Bitmap::default();
+        dir.instances(skill, Order::Path, None, &mut |entry| {
+            pages.insert(entry.no);
+            ControlFlow::Continue(())
+        });
+        dir.skills().iter().filter(|e| *e.facts.skill == *skill).for_each(|e| pages.insert(e.no));
+        pages
+    });
+    let known = !mask.is_empty() || reading.scoped(|scope| dir.schema(skill, scope)).is_some();
+    if known { Ok(mask) } else { Err(unknown_skill(reading, skill).at("skill")) }
+}
+
+pub(super) fn unknown_skill(reading: &Reading<'_>, skill: &str) -> Refusal {
+    let mut known: Vec<&str> =
+        reading.view.dir.skills().iter().filter(|e| reading.sight.sees(e)).map(|e| &*e.facts.skill).collect();
+    known.dedup();
+    let nearest = known.into_iter().max_by(|a, b| strsim::jaro(a, skill).total_cmp(&strsim::jaro(b, skill)));
+    let near = nearest.filter(|name| strsim::jaro(name, skill) > 0.7);
+    Refusal::new(Code::SkillNotFound, format!("There is no skill `{skill}`.")).candidates(near.map(str::to_owned))
+}
+
+fn type_mask(reading: &Reading<'_>, page_type: PageType) -> Arc<Bitmap> {
+    let dir = &reading.view.dir;
+    let skills = reading.view.mask(MaskKey::SkillPages, || dir.skills().iter().map(|e| e.no).collect());
+    match page_type {
+        PageType::Skill => skills,
+        PageType::Instance => Arc::new(skills.not(dir.capacity())),
+    }
+}
+
+fn filter_mask(reading: &Reading<'_>, filter: &Map<String, Value>) -> Result<Bitmap> {
+    let visible = |entry: &Entry| reading.sight.sees(entry);
+    let filter = reading.view.dir.compile_filter_for(filter, &visible).map_err(filter_refusal)?;
+    Ok(reading.view.dir.filter_pages(&filter))
+}
+
+fn filter_refusal(error: FilterError) -> Refusal {
+    let code = match error.code {
+        "unknown_key" => Code::FilterUnknownKey,
+        "unknown_operator" => Code::FilterUnknownOperator,
+        _ => Code::FilterTypeMismatch,
+    };
+    Refusal::new(code, sentence(&error.message)).at(format!("filter.{}", error.key)).candidates(error.nearest)
+}
+
+fn lanes(lanes: Vec<escurel_search::Lane>) -> Vec<LaneState> {
+    let lane = |l: escurel_search::Lane| LaneState {
+        lane: l.name,
+        state: l.state.as_str(),
+        detail: Some(l.detail).filter(|d| !d.is_empty()),
+    };
+    lanes.into_iter().map(lane).collect()
+}

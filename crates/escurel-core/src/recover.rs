@@ -1,0 +1,255 @@
+//! From what is on disk to the state before the last stop.
+//!
+//! The directory is loaded from its file and brought up to the journal's head;
+//! then page files that a crash left behind are rolled forward, and everything
+//! else that differs is an outside edit.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use escurel_index::{Directory, Entry};
+use escurel_store::{Kind, ObjectId, Record, Uid};
+use rayon::prelude::*;
+
+use crate::facts::{Parsed, digest};
+use crate::kb::Core;
+use crate::lane::{LaneState, Work, index_text};
+use crate::progress::Progress;
+use crate::reconcile::{deletions, entry_draft, publish_entry};
+use crate::sql::Batch;
+use crate::{Result, sql};
+
+pub(crate) struct Recovered {
+    pub dir: Directory,
+    pub seq: u64,
+    /// Ties the index files to each other: those of another generation are not used.
+    pub generation: u128,
+}
+
+/// Pages replayed together.
+const CHUNK: usize = 4_096;
+
+pub(crate) fn directory_file(index: &Path) -> std::path::PathBuf {
+    index.join("directory.bin")
+}
+
+pub(crate) fn load(index: &Path, progress: &Progress) -> Recovered {
+    let file = directory_file(index);
+    match Directory::load(&file) {
+        Ok(Some((dir, seq, generation))) => Recovered { dir, seq, generation },
+        Ok(None) => fresh(),
+        Err(error) => {
+            move_aside(&file);
+            progress.warn(format!("The page directory was damaged ({error}); the index is being rebuilt."));
+            fresh()
+        }
+    }
+}
+
+fn fresh() -> Recovered {
+    Recovered { dir: Directory::new(), seq: 0, generation: ulid::Ulid::generate().0 }
+}
+
+fn move_aside(file: &Path) {
+    if let Err(error) = std::fs::rename(file, file.with_extension("damaged")) {
+        tracing::warn!(%error, "cannot move a damaged file aside");
+    }
+}
+
+/// Versions that we wrote after the `applied` mark: their files may be behind.
+type Unsettled = HashMap<Uid, Vec<ObjectId>>;
+
+/// A page as its records tell it.
+struct Replayed {
+    last_version: Option<Record>,
+    last: Record,
+    missing: bool,
+    deleted: bool,
+}
+
+impl Core {
+    /// Brings the directory and the text index up to the journal's head.
+    pub(crate) fn replay(&self) -> Result<()> {
+        let mut state = self.lane.state.lock();
+        let state = &mut *state;
+        let head = self.store.head();
+        if state.seq > head {
+            // The journal was put back to an earlier state: nothing derived can be trusted.
+            self.progress.warn("The index is ahead of the journal; it is being rebuilt.".into());
+            self.forget(state)?;
+        }
+        let (pages, order, unsettled) = self.gather(state)?;
+        self.apply_replay(state, &pages, &order)?;
+        self.index_missing_texts(state)?;
+        state.seq = head;
+        self.show(state);
+        self.sql.send(Batch { changes: Vec::new(), relink: Vec::new(), dir: state.dir.clone(), seq: head });
+        self.roll_forward(state, &unsettled)
+    }
+
+    fn forget(&self, state: &mut LaneState) -> Result<()> {
+        let pages: Vec<Arc<Entry>> = state.dir.iter().cloned().collect();
+        let mut work = Work::default();
+        pages.iter().for_each(|entry| deletions::remove(state, entry, &mut work));
+        state.seq = 0;
+        Ok(())
+    }
+
+    /// The journal after the directory's sequence number, page by page, in order of first appearance.
+    fn gather(&self, state: &LaneState) -> Result<(HashMap<Uid, Replayed>, Vec<Uid>, Unsettled)> {
+        let applied = self.store.applied();
+        let mut pages: HashMap<Uid, Replayed> = HashMap::new();
+        let (mut order, mut unsettled) = (Vec::new(), Unsettled::new());
+        for record in self.store.records(state.seq) {
+            let record = record?;
+            let Some(uid) = record.uid else { continue };
+            if record.seq > applied && sql::origin(&record) == "write" {
+                let before = pages.get(&uid).and_then(|p| p.last_version.as_ref()?.content).map(|c| c.object);
+                let before = before.or_else(|| state.dir.by_uid(uid).map(|e| e.object));
+                unsettled.entry(uid).or_default().extend(before);
+            }
+            if !pages.contains_key(&uid) {
+                order.push(uid);
+            }
+            note(pages.entry(uid).or_insert_with(|| Replayed::of(&record)), record);
+        }
+        Ok((pages, order, unsettled))
+    }
+
+    fn apply_replay(&self, state: &mut LaneState, pages: &HashMap<Uid, Replayed>, order: &[Uid]) -> Result<()> {
+        self.progress.expect(order.len() as u64);
+        for chunk in order.chunks(CHUNK) {
+            let dir = state.dir.clone();
+            let parsed: Vec<Option<Parsed>> = chunk.par_iter().map(|uid| self.parse_replayed(&dir, *uid, pages.get(uid)?)).collect();
+            let mut work = Work::default();
+            for (uid, parsed) in chunk.iter().zip(parsed) {
+                if let (Some(page), Some(parsed)) = (pages.get(uid), parsed) {
+                    self.replay_page(state, *uid, page, &parsed, &mut work);
+                }
+            }
+            index_text(&self.text, work.docs, 0)?;
+            self.progress.advance(chunk.len() as u64);
+            if self.stopping() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn parse_replayed(&self, dir: &Directory, uid: Uid, page: &Replayed) -> Option<Parsed> {
+        let object = page.last_version.as_ref().and_then(|r| r.content).map(|c| c.object);
+        let object = object.or_else(|| dir.by_uid(uid).map(|e| e.object))?;
+        let path = page.last.path.as_deref()?;
+        let bytes = self.store.object(&object).unwrap_or_default();
+        Some(Parsed::of(path, &bytes, self.layout))
+    }
+
+    fn replay_page(&self, state: &mut LaneState, uid: Uid, page: &Replayed, parsed: &Parsed, work: &mut Work) {
+        let old = state.dir.by_uid(uid).cloned();
+        if let Some(version) = &page.last_version {
+            let draft = entry_draft(version, old.as_deref(), parsed, None);
+            publish_entry(state, draft, old.as_deref(), parsed, version, work, true);
+        }
+        let moved = page.last_version.as_ref().is_none_or(|v| v.path != page.last.path);
+        let old = state.dir.by_uid(uid).cloned();
+        if moved && page.last.kind == Kind::PageMoved {
+            let draft = entry_draft(&page.last, old.as_deref(), parsed, None);
+            publish_entry(state, draft, old.as_deref(), parsed, &page.last, work, true);
+        }
+        state.dir.set_missing(uid, page.missing);
+        if page.deleted {
+            self.replay_deletion(state, uid, page, work);
+        }
+        work.changes.clear();
+        work.relink.clear();
+    }
+
+    fn replay_deletion(&self, state: &mut LaneState, uid: Uid, page: &Replayed, work: &mut Work) {
+        if let Some(entry) = state.dir.by_uid(uid).cloned() {
+            deletions::remove(state, &entry, work);
+            work.docs.retain(|doc| doc.page != entry.no.0);
+            self.deletions.bury(entry, page.last.at);
+        }
+    }
+
+    /// The text index may be older than the directory, or new.
+    fn index_missing_texts(&self, state: &mut LaneState) -> Result<()> {
+        let have = self.text.committed_seq();
+        let lacking: Vec<Arc<Entry>> =
+            state.dir.iter().filter(|e| e.seq > have && !crate::builtin::is_builtin(&e.path)).cloned().collect();
+        for chunk in lacking.chunks(CHUNK) {
+            let docs = chunk.par_iter().filter_map(|entry| {
+                let bytes = self.head_text(entry).ok()?;
+                Some(Parsed::of(&entry.path, &bytes, self.layout).doc(entry.no.0, entry.seq, entry.from))
+            });
+            index_text(&self.text, docs.collect(), 0)?;
+        }
+        Ok(())
+    }
+
+    /// The live version's bytes: the file's when it agrees, else the journal's.
+    pub(crate) fn head_text(&self, entry: &Entry) -> Result<Vec<u8>> {
+        if let Some(text) = crate::builtin::text(&entry.path) {
+            return Ok(text.as_bytes().to_vec());
+        }
+        if !entry.missing {
+            if let Ok(Some((bytes, _))) = self.store.read(&entry.path) {
+                if digest(&bytes) == entry.digest {
+                    return Ok(bytes);
+                }
+            }
+        }
+        Ok(self.store.object(&entry.object)?)
+    }
+
+    /// Writes the files of versions that were durable before their files were.
+    /// A file that is neither the old nor the new version is an outside edit, left to the scan.
+    fn roll_forward(&self, state: &mut LaneState, unsettled: &Unsettled) -> Result<()> {
+        for (uid, before) in unsettled {
+            if let Some(entry) = state.dir.by_uid(*uid).cloned() {
+                if let Err(error) = self.roll_one(&entry, before) {
+                    self.progress.warn(format!("{} could not be brought up to its newest version: {error}", entry.path));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn roll_one(&self, entry: &Entry, before: &[ObjectId]) -> Result<()> {
+        let found = self.store.read(&entry.path)?.map(|(bytes, _)| bytes);
+        let new = self.store.object(&entry.object)?;
+        if found.as_deref() == Some(&new[..]) {
+            return Ok(());
+        }
+        let behind = match &found {
+            None => before.is_empty(),
+            Some(bytes) => before.iter().any(|id| self.store.object(id).is_ok_and(|old| old == *bytes)),
+        };
+        if behind {
+            self.put_file(&entry.path, found.as_deref(), &new)?;
+        }
+        Ok(())
+    }
+}
+
+impl Replayed {
+    fn of(record: &Record) -> Replayed {
+        Replayed { last_version: None, last: record.clone(), missing: false, deleted: false }
+    }
+}
+
+fn note(page: &mut Replayed, record: Record) {
+    match record.kind {
+        Kind::PageVersion => {
+            page.missing = false;
+            page.deleted = false;
+            page.last_version = Some(record.clone());
+        }
+        Kind::PageMissing => page.missing = true,
+        Kind::PageFound => page.missing = false,
+        Kind::PageDeleted => page.deleted = true,
+        _ => {}
+    }
+    page.last = record;
+}

@@ -1,0 +1,67 @@
+//! The published state: what every reader works on.
+//!
+//! A view is immutable and consistent: page directory, text index and live
+//! versions all contain the journal exactly up to `seq`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use escurel_access::Caller;
+use escurel_index::{Bitmap, Directory, PageNo};
+use escurel_search::Snapshot;
+use parking_lot::Mutex;
+
+use crate::lane::LaneState;
+use crate::live::LiveSeqs;
+
+pub(crate) struct View {
+    pub dir: Directory,
+    pub text: Snapshot,
+    pub live: LiveSeqs,
+    pub seq: u64,
+    /// Pages that belong to a scenario; usually none.
+    pub scenario_pages: usize,
+    by_path: OnceLock<Vec<PageNo>>,
+    masks: Mutex<HashMap<MaskKey, Arc<Bitmap>>>,
+}
+
+/// What a mask was computed from; masks die with their view.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) enum MaskKey {
+    Skill(String),
+    SkillPages,
+    Scenario(Option<String>),
+    Visible(Box<Caller>, u64),
+}
+
+impl View {
+    pub fn new(state: &LaneState, text: Snapshot) -> View {
+        View {
+            dir: state.dir.clone(),
+            text,
+            live: state.live.clone(),
+            seq: state.seq,
+            scenario_pages: state.scenario_pages,
+            by_path: OnceLock::new(),
+            masks: Mutex::default(),
+        }
+    }
+
+    /// All pages in the order of their paths; sorted at most once a view.
+    pub fn by_path(&self) -> &[PageNo] {
+        self.by_path.get_or_init(|| {
+            let mut pages: Vec<_> = self.dir.iter().map(|e| (e.path.clone(), e.no)).collect();
+            pages.sort_unstable();
+            pages.into_iter().map(|(_, no)| no).collect()
+        })
+    }
+
+    /// The mask for `key`, computed at most once a view.
+    pub fn mask(&self, key: MaskKey, compute: impl FnOnce() -> Bitmap) -> Arc<Bitmap> {
+        if let Some(mask) = self.masks.lock().get(&key) {
+            return mask.clone();
+        }
+        let mask = Arc::new(compute());
+        self.masks.lock().entry(key).or_insert(mask).clone()
+    }
+}
