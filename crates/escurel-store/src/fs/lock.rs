@@ -18,6 +18,12 @@ pub struct Lock {
     file: Mutex<File>,
 }
 
+impl Drop for Lock {
+    fn drop(&mut self) {
+        sys::unlock(&self.file.lock());
+    }
+}
+
 /// Who has the lock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Holder {

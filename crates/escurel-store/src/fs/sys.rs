@@ -16,6 +16,14 @@ pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
+/// Also for copies of the handle that a child process may hold for a moment.
+pub(crate) fn unlock(file: &File) {
+    #[cfg(unix)]
+    let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
+    #[cfg(not(unix))]
+    let _ = file.unlock();
+}
+
 #[cfg(not(unix))]
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     match file.try_lock() {

@@ -92,16 +92,16 @@ fn child() {
         FsStore::open_small(&support::vault(Path::new(folder)), env, SEGMENT, PACK).unwrap();
     store.scan();
     for n in 0..60 {
-        write_one(&store, n);
+        write_telling(&store, n, |line| io::stderr().lock().write_all(line.as_bytes()).unwrap());
     }
 }
 
-/// The order of a real write; a line is said for each thing that is certain.
 fn write_one(store: &FsStore, n: u64) {
-    let say = |line: String| {
-        let mut out = io::stderr().lock();
-        out.write_all(line.as_bytes()).unwrap();
-    };
+    write_telling(store, n, |_| {});
+}
+
+/// The order of a real write; a line is said for each thing that is certain.
+fn write_telling(store: &FsStore, n: u64, say: impl Fn(String)) {
     let path = format!("p{}.md", n % 3);
     let noise = (1..60u64).map(|k| format!("{:x}", (n + 1).wrapping_mul(k).wrapping_mul(0x9E37_79B9_7F4A_7C15)));
     let text = format!("version {n} {} {}", noise.collect::<String>(), "x".repeat(300));
