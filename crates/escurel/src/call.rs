@@ -26,7 +26,7 @@ pub fn reach(config: &Config, folder: &Path) -> Result<Reached, Failure> {
     let deadline = Instant::now() + SETTLE;
     loop {
         let socket = boot::socket_path(config, folder)?;
-        if std::os::unix::net::UnixStream::connect(&socket).is_ok() || listens(&socket) {
+        if listens(&socket) {
             return Ok(Reached::Owner(socket));
         }
         match boot::open(config, folder) {
@@ -42,8 +42,8 @@ pub fn reach(config: &Config, folder: &Path) -> Result<Reached, Failure> {
     }
 }
 
-/// For socket paths too long to be connected to directly.
-fn listens(socket: &Path) -> bool {
+/// Is there an owner to talk to?
+pub fn listens(socket: &Path) -> bool {
     let Ok(runtime) = small_runtime() else { return false };
     runtime.block_on(boot::connect(socket)).is_ok()
 }

@@ -19,7 +19,7 @@ use crate::{folder, progress, show};
 pub fn rebuild(config: Config, given: &ArgMatches) -> Result<ExitCode, Failure> {
     let folder = folder::to_ask(given, &config)?;
     let socket = boot::socket_path(&config, &folder)?;
-    let summary = if std::os::unix::net::UnixStream::connect(&socket).is_ok() {
+    let summary = if call::listens(&socket) {
         call::ask(&socket, "/local/rebuild", &json!({}))?
     } else {
         Kb::forget_index(&folder, &boot::options(&config, &folder)?)?;

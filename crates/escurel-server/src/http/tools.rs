@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
@@ -14,7 +15,8 @@ use super::{App, body};
 
 type Outcome = Result<Value, DispatchError>;
 
-pub async fn call(State(app): State<App>, Path(name): Path<String>, request: Request) -> Response {
+pub async fn call(State(app): State<App>, name: Result<Path<String>, PathRejection>, request: Request) -> Response {
+    let Ok(Path(name)) = name else { return problem(404, "unknown_tool", "The path does not name a tool.") };
     let limit = app.limits.request_time;
     match tokio::time::timeout(limit, answer(app, name, request)).await {
         Ok(response) => response,

@@ -69,7 +69,8 @@ pub fn parse(body: &[u8]) -> Result<Message<'_>, Malformed<'_>> {
 fn check_id(id: &str) -> Result<(), &'static str> {
     let integer = id.strip_prefix('-').unwrap_or(id);
     match id.as_bytes().first() {
-        Some(b'"') => Ok(()),
+        // Half a surrogate pair is no text that could be sent back.
+        Some(b'"') => serde_json::from_str::<String>(id).map(drop).map_err(|_| "The id is not valid text."),
         Some(_) if !integer.is_empty() && integer.bytes().all(|b| b.is_ascii_digit()) => Ok(()),
         Some(b'n') => Err("The id must not be null; leave it out to send a notification."),
         _ => Err("The id must be a string or an integer."),
@@ -126,6 +127,7 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Err((None, -32600)));
         check(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, Err((None, -32600)));
         check(r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, Err((None, -32600)));
+        check(r#"{"jsonrpc":"2.0","id":"\ud800","method":"ping"}"#, Err((None, -32600)));
         check(r#"{"id":"a","method":"ping"}"#, Err((Some("\"a\""), -32600)));
         check(r#"{"jsonrpc":"1.0","id":3,"method":"ping"}"#, Err((Some("3"), -32600)));
         check(r#"{"jsonrpc":"2.0","id":3}"#, Err((Some("3"), -32600)));

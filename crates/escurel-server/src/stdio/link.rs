@@ -2,7 +2,7 @@
 //!
 //! Watches the owner and takes its place when it dies.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use escurel_core::{Code, Kb, Refusal};
 use escurel_tools::{Catalog, Effect, refusal_json};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
-use tokio::sync::{Mutex, RwLock};
+use tokio::sync::{Mutex, RwLock, watch};
 
 use crate::Service;
 use crate::boot::{self, LocalSocket, Server, Stop};
@@ -24,10 +24,36 @@ use crate::mcp::{self, Context};
 const SETTLE: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(40);
 
+/// Answers wait this long for a folder that has just been opened.
+const FRESH: Duration = Duration::from_millis(1500);
+
 #[derive(Clone)]
 enum Backend {
-    Here(Arc<Service>),
+    Here(Arc<Service>, Gate),
     Owner(PathBuf),
+}
+
+/// Opens when every page can be found, or when waiting has lasted long enough.
+#[derive(Clone)]
+struct Gate {
+    ready: watch::Receiver<bool>,
+    until: tokio::time::Instant,
+}
+
+impl Gate {
+    fn of(kb: &Arc<Kb>) -> Gate {
+        let (sender, ready) = watch::channel(false);
+        let kb = Arc::clone(kb);
+        tokio::task::spawn_blocking(move || {
+            kb.wait_ready(&mut |_| {});
+            let _ = sender.send(true);
+        });
+        Gate { ready, until: tokio::time::Instant::now() + FRESH }
+    }
+
+    async fn pass(mut self) {
+        let _ = tokio::time::timeout_at(self.until, self.ready.wait_for(|ready| *ready)).await;
+    }
 }
 
 pub struct Link {
@@ -82,7 +108,10 @@ impl Link {
         loop {
             let (number, backend) = self.current().await;
             let failed = match backend {
-                Backend::Here(service) => return here(service, line).await,
+                Backend::Here(service, gate) => {
+                    gate.pass().await;
+                    return here(service, line).await;
+                }
                 Backend::Owner(path) => match client::post(&path, "/mcp", line.clone()).await {
                     Ok((_, body)) => return message(&body),
                     Err(failed) => failed,
@@ -112,14 +141,14 @@ impl Link {
 
     pub async fn close(&self) {
         self.socket.lock().await.take();
-        if let (_, Backend::Here(service)) = self.current().await {
+        if let (_, Backend::Here(service, _)) = self.current().await {
             let _ = tokio::task::spawn_blocking(move || service.kb.close()).await;
         }
     }
 }
 
 /// Becomes the owner, or finds it.
-async fn settle(config: &Config, folder: &PathBuf, stop: &Stop) -> Result<(Backend, Option<LocalSocket>), Refusal> {
+async fn settle(config: &Config, folder: &Path, stop: &Stop) -> Result<(Backend, Option<LocalSocket>), Refusal> {
     let deadline = Instant::now() + SETTLE;
     loop {
         let refusal = match open(config, folder).await {
@@ -138,31 +167,32 @@ async fn settle(config: &Config, folder: &PathBuf, stop: &Stop) -> Result<(Backe
     }
 }
 
-async fn open(config: &Config, folder: &PathBuf) -> Result<Arc<Kb>, Refusal> {
-    let (config, folder) = (config.clone(), folder.clone());
+async fn open(config: &Config, folder: &Path) -> Result<Arc<Kb>, Refusal> {
+    let (config, folder) = (config.clone(), folder.to_owned());
     let opened = tokio::task::spawn_blocking(move || boot::open(&config, &folder)).await;
     opened.unwrap_or_else(|_| Err(Refusal::new(Code::Internal, "Opening the folder failed unexpectedly.")))
 }
 
 /// Serves the socket too, for those who come later.
 fn own(kb: Arc<Kb>, config: &Config, stop: &Stop) -> (Backend, Option<LocalSocket>) {
+    let gate = Gate::of(&kb);
     let server = Server::new(kb, config);
     let mut socket = server.open_socket();
     if let Some(listener) = socket.as_mut().and_then(LocalSocket::take_listener) {
         tokio::spawn(boot::serve_unix(listener, server.local(), stop.clone()));
     }
-    (Backend::Here(server.service), socket)
+    (Backend::Here(server.service, gate), socket)
 }
 
 async fn here(service: Arc<Service>, line: Bytes) -> Option<String> {
+    let copy = line.clone();
     let answered = tokio::task::spawn_blocking(move || {
         let caller = Caller::local();
-        let reply = mcp::handle(Context { service: &service, caller: &caller }, None, &line);
-        (line, reply)
+        mcp::handle(Context { service: &service, caller: &caller }, None, &copy)
     });
     match answered.await {
-        Ok((_, reply)) => reply.body,
-        Err(_) => None,
+        Ok(reply) => reply.body,
+        Err(_) => Some(failure(&line, &Refusal::new(Code::Internal, "The call failed unexpectedly."))),
     }
 }
 
