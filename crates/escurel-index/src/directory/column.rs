@@ -61,6 +61,17 @@ impl Column {
         }
     }
 
+    /// Pages that have a value, ascending.
+    pub fn pages(&self) -> impl Iterator<Item = PageNo> + '_ {
+        let (sparse, dense) = match &self.ids {
+            Ids::Sparse(list) => (Some(list), None),
+            Ids::Dense(ids) => (None, Some(ids)),
+        };
+        let sparse = sparse.into_iter().flatten().map(|(no, _)| *no);
+        let dense = dense.into_iter().flat_map(CowVec::iter).enumerate().filter(|(_, id)| **id != 0);
+        sparse.chain(dense.map(|(no, _)| PageNo(no as u32)))
+    }
+
     pub fn set(&mut self, no: PageNo, cell: Cell) {
         let old = self.id(no);
         let new = self.slot_of(cell);

@@ -197,8 +197,11 @@ impl Directory {
     }
 
     fn check_key(&self, key: &str, visible: &dyn Fn(&Entry) -> bool) -> Result<(), FilterError> {
+        if cell::is_effective(key) || self.has_key(key, visible) {
+            return Ok(());
+        }
         let schema_keys = self.schema_keys(visible);
-        if cell::is_effective(key) || schema_keys.iter().any(|k| k == key) || self.has_key(key, visible) {
+        if schema_keys.iter().any(|k| k == key) {
             return Ok(());
         }
         let columns = self.columns.iter().map(|(k, _)| &**k);
@@ -214,7 +217,7 @@ impl Directory {
 
     fn has_key(&self, key: &str, visible: &dyn Fn(&Entry) -> bool) -> bool {
         let Some(column) = self.columns.get(key) else { return false };
-        self.iter().any(|e| column.cell(e.no).is_some() && visible(e))
+        column.pages().filter_map(|no| self.get(no)).any(|e| visible(e))
     }
 
     fn schema_keys(&self, visible: &dyn Fn(&Entry) -> bool) -> Vec<String> {
@@ -243,7 +246,7 @@ impl Directory {
         }
         let Some(column) = self.columns.get(key) else { return 0 };
         let mut held = 0;
-        for entry in self.iter() {
+        for entry in column.pages().filter_map(|no| self.get(no)) {
             let Some(cell) = column.cell(entry.no) else { continue };
             if cell.kinds() & !held != 0 && visible(entry) {
                 held |= cell.kinds();

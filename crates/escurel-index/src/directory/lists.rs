@@ -22,6 +22,19 @@ pub(super) struct SkillList {
     undated: Sorted,
 }
 
+impl SkillList {
+    pub fn of(entries: &Entries, mut pages: Vec<PageNo>) -> SkillList {
+        let place = |no: &PageNo| entry(entries, *no).map(|e| (&*e.path, e.no));
+        pages.sort_by(|a, b| place(a).cmp(&place(b)));
+        let by_path = Sorted::of(&pages);
+        let at = |no: &PageNo| entry(entries, *no).and_then(|e| at_of(e));
+        let (mut dated, undated): (Vec<_>, Vec<_>) = pages.into_iter().partition(|no| at(no).is_some());
+        // Stable: pages of one moment stay in the order of their paths.
+        dated.sort_by_key(at);
+        SkillList { by_path, dated: Sorted::of(&dated), undated: Sorted::of(&undated) }
+    }
+}
+
 type Entries = CowVec<Option<Arc<Entry>>>;
 
 fn path_order<'a>(entries: &'a Entries, key: (&'a str, PageNo)) -> impl Fn(PageNo) -> Ordering + 'a {

@@ -7,6 +7,7 @@
 //! Invariant: the state depends only on which entries are live and on their
 //! numbers, not on the order in which they came.
 
+mod bulk;
 mod cell;
 mod column;
 mod cow;
@@ -19,7 +20,7 @@ mod resolve;
 mod sharded;
 mod sorted;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod types;
 
 use std::sync::Arc;
@@ -28,6 +29,8 @@ use escurel_store::{Stat, Uid};
 
 pub use filter::{Filter, FilterError};
 pub(crate) use resolve::{Name, Place};
+#[cfg(test)]
+pub(crate) use tests::history;
 pub use types::{Cursor, Edge, LinkCounts, Order, Resolution, Scope, Upserted};
 
 use crate::{Bitmap, Entry, EntryDraft, PageNo};
@@ -212,8 +215,9 @@ impl Directory {
 /// Moves a page from its old keys to its new ones; keys that stay cost nothing.
 fn exchange(map: &mut Sharded<Posting>, no: PageNo, old: Option<Keys>, new: Option<Keys>) {
     let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-    old.iter().filter(|k| !new.contains(k)).for_each(|k| map.take(*k, no));
-    new.iter().filter(|k| !old.contains(k)).for_each(|k| map.add(*k, no));
+    // Keys come sorted.
+    old.iter().filter(|k| new.binary_search(k).is_err()).for_each(|k| map.take(*k, no));
+    new.iter().filter(|k| old.binary_search(k).is_err()).for_each(|k| map.add(*k, no));
 }
 
 fn is_called_otherwise(a: &Entry, b: &Entry) -> bool {

@@ -15,7 +15,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Directory;
-use crate::{Entry, EntryDraft, Facts, IndexError, PageNo};
+use super::bulk::Prepared;
+use crate::{Entry, Facts, IndexError, PageNo};
 
 const MAGIC: &[u8; 8] = b"ESCDIRv\0";
 /// Raise it with every change of [`Stored`], [`Facts`] or the layout.
@@ -187,16 +188,17 @@ fn decode(mut body: &[u8]) -> Option<Directory> {
     for uid in &numbered {
         directory.number(Uid(*uid));
     }
-    let drafts: Vec<Vec<EntryDraft>> =
+    let prepared: Vec<Vec<Prepared>> =
         frames.par_iter().map(|f| decode_frame(f, &numbered)).collect::<Option<_>>()?;
-    directory.fill(drafts.into_iter().flatten());
+    directory.fill(prepared.into_iter().flatten().collect());
     Some(directory)
 }
 
-fn decode_frame(frame: &[u8], numbered: &[u128]) -> Option<Vec<EntryDraft>> {
+fn decode_frame(frame: &[u8], numbered: &[u128]) -> Option<Vec<Prepared>> {
     let loaded: Vec<Loaded<'_>> = postcard::from_bytes(frame).ok()?;
-    let draft = |l: Loaded<'_>| {
-        Some(EntryDraft {
+    let prepare = |l: Loaded<'_>| {
+        Some(Prepared::of(Entry {
+            no: PageNo(l.no),
             uid: Uid(*numbered.get(PageNo(l.no).index())?),
             path: l.path.into(),
             version: l.version,
@@ -210,15 +212,7 @@ fn decode_frame(frame: &[u8], numbered: &[u128]) -> Option<Vec<EntryDraft>> {
             bytes: l.bytes,
             missing: l.missing,
             facts: Arc::new(l.facts),
-        })
+        }))
     };
-    loaded.into_iter().map(draft).collect()
-}
-
-impl Directory {
-    fn fill(&mut self, drafts: impl Iterator<Item = EntryDraft>) {
-        for draft in drafts {
-            self.upsert(draft);
-        }
-    }
+    loaded.into_iter().map(prepare).collect()
 }

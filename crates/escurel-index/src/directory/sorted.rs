@@ -17,6 +17,11 @@ pub(crate) struct Sorted {
 }
 
 impl Sorted {
+    /// Of pages that are in order already.
+    pub fn of(pages: &[PageNo]) -> Sorted {
+        Sorted { chunks: pages.chunks(MOST).map(|c| Arc::new(c.to_vec())).collect(), len: pages.len() }
+    }
+
     pub fn len(&self) -> usize {
         self.len
     }

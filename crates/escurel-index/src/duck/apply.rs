@@ -168,8 +168,15 @@ fn temp<'c>(conn: &'c Connection, table: &str) -> Result<Appender<'c>> {
 /// Brings the targets of open link rows up to date. Rows of a version that is
 /// not the directory's are left: the batch that replaces them is on its way.
 fn write_links(tx: &Connection, relink: &[PageNo], batch: &[Dated<'_>], dir: &Directory) -> Result<()> {
-    let just_written = |e: &Entry| batch.iter().rev().take(64).any(|d| d.change.no == e.no && d.change.version == e.version);
-    let pages: Vec<&Arc<Entry>> = relink.iter().filter_map(|no| dir.get(*no)).filter(|e| !just_written(e)).collect();
+    if relink.is_empty() {
+        return Ok(());
+    }
+    let written: HashMap<PageNo, u64> = batch.iter().map(|d| (d.change.no, d.change.version)).collect();
+    let mut relink = relink.to_vec();
+    relink.sort_unstable();
+    relink.dedup();
+    let pages = relink.iter().filter_map(|no| dir.get(*no));
+    let pages: Vec<&Arc<Entry>> = pages.filter(|e| written.get(&e.no) != Some(&e.version)).collect();
     if pages.is_empty() {
         return Ok(());
     }

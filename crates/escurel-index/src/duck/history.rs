@@ -34,7 +34,7 @@ impl Duck {
     /// The version that held at `t`; a tombstone is a version.
     pub fn version_at(&self, uid: Uid, t: i64) -> Result<Option<VersionRow>, IndexError> {
         let sql = format!(
-            "SELECT {} FROM versions WHERE uid = ?1 AND valid_from <= ?2 AND ?2 < valid_to ORDER BY seq DESC LIMIT 1",
+            "SELECT {} FROM versions WHERE uid = $1 AND valid_from <= $2 AND $2 < valid_to ORDER BY seq DESC LIMIT 1",
             versions::COLUMNS
         );
         let rows = self.rows(&sql, duckdb::params![uid.to_string(), t], |row| versions::read(row, 0))?;
@@ -50,7 +50,7 @@ impl Duck {
     /// What the version that held at `t` said of itself; none if there was none or it was a tombstone.
     pub fn page_at(&self, no: PageNo, t: i64) -> Result<Option<PageRow>, IndexError> {
         let sql = "SELECT page_no, version, path, skill, id, title, at_first, frontmatter, valid_from, valid_to \
-             FROM pages WHERE page_no = ?1 AND valid_from <= ?2 AND ?2 < valid_to ORDER BY seq DESC LIMIT 1";
+             FROM pages WHERE page_no = $1 AND valid_from <= $2 AND $2 < valid_to ORDER BY seq DESC LIMIT 1";
         let read = |row: &Row<'_>| {
             let to: i64 = row.get(9)?;
             Ok(PageRow {
@@ -98,7 +98,7 @@ impl Duck {
         let columns: Vec<String> = versions::COLUMNS.split(", ").map(|c| format!("v.{c}")).collect();
         let sql = format!(
             "SELECT {} FROM versions v JOIN pages p ON p.page_no = v.page_no AND p.version = v.version AND p.seq = v.seq \
-             WHERE p.skill = ?1 AND p.page_type = 'instance' AND NOT v.deleted AND v.valid_from <= ?2 AND ?2 < v.valid_to \
+             WHERE p.skill = $1 AND p.page_type = 'instance' AND NOT v.deleted AND v.valid_from <= $2 AND $2 < v.valid_to \
              ORDER BY v.path, v.page_no",
             columns.join(", ")
         );

@@ -17,7 +17,7 @@ mod tests;
 mod verify;
 
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,6 @@ const READERS_KEPT: usize = 4;
 
 /// One writing connection and a few reading ones on one file.
 pub struct Duck {
-    dir: PathBuf,
     writer: Mutex<Writer>,
     /// Readers are cloned from it; it never runs a statement itself.
     source: Mutex<Connection>,
@@ -53,7 +52,6 @@ impl Duck {
         let opened = open::open(dir, generation)?;
         let source = opened.conn.try_clone().map_err(IndexError::sql("cannot connect"))?;
         let duck = Duck {
-            dir: dir.to_owned(),
             writer: Mutex::new(Writer { conn: opened.conn, known: opened.known }),
             source: Mutex::new(source),
             readers: Mutex::default(),
@@ -106,7 +104,6 @@ impl Duck {
     pub fn checkpoint(&self) -> Result<(), IndexError> {
         let writer = self.writer.lock();
         writer.conn.execute_batch("CHECKPOINT").map_err(IndexError::sql("cannot checkpoint"))?;
-        open::record_size(&self.dir);
         Ok(())
     }
 }

@@ -14,7 +14,6 @@ use super::tables::{self, SCHEMA, meta};
 use crate::IndexError;
 
 const FILE: &str = "escurel.duckdb";
-const CLEAN: &str = "escurel.duckdb.size";
 
 pub(super) struct Opened {
     pub conn: Connection,
@@ -31,7 +30,7 @@ pub(super) fn open(dir: &Path, generation: u128) -> Result<Opened, IndexError> {
     if !path.exists() && !wal.exists() {
         return create(&path, generation, DuckState::Created);
     }
-    match try_open(dir, &path, generation) {
+    match try_open(&path, generation) {
         Ok(opened) => Ok(opened),
         Err(reason) => {
             let to = move_aside(&path, &wal)?;
@@ -73,12 +72,8 @@ fn prepare_writer(conn: &Connection) -> duckdb::Result<()> {
 }
 
 /// The reason in words, if the file cannot be used.
-fn try_open(dir: &Path, path: &Path, generation: u128) -> Result<Opened, String> {
-    let size = fs::metadata(path).map_err(|e| format!("cannot look at it: {e}"))?.len();
+fn try_open(path: &Path, generation: u128) -> Result<Opened, String> {
     check_header(path)?;
-    if recorded_size(dir).is_some_and(|known| size < known) {
-        return Err("shorter than it was after its last checkpoint".into());
-    }
     let text = |e: duckdb::Error| e.to_string();
     let conn = config().and_then(|c| Connection::open_with_flags(path, c)).map_err(text)?;
     let get = |key| meta::get(&conn, key).map_err(text)?.ok_or(format!("no `{key}` in it"));
@@ -121,19 +116,6 @@ fn probe(conn: &Connection) -> duckdb::Result<u32> {
     }
 }
 
-fn recorded_size(dir: &Path) -> Option<u64> {
-    fs::read_to_string(dir.join(CLEAN)).ok()?.trim().parse().ok()
-}
-
-/// Notes how long the file is after a checkpoint; a file that is shorter at
-/// the next start was cut. Pages freed later make it no shorter before the
-/// next checkpoint, which notes the new length.
-pub(super) fn record_size(dir: &Path) {
-    if let Ok(meta) = fs::metadata(dir.join(FILE)) {
-        let _ = fs::write(dir.join(CLEAN), meta.len().to_string());
-    }
-}
-
 /// Renames the file and its log; the newest damaged file is kept, older ones go.
 fn move_aside(path: &Path, wal: &Path) -> Result<PathBuf, IndexError> {
     let dir = path.parent().unwrap_or(Path::new("."));
@@ -154,6 +136,5 @@ fn move_aside(path: &Path, wal: &Path) -> Result<PathBuf, IndexError> {
         fs::rename(wal, to.with_extension(format!("damaged-{}.wal", newest + 1)))
             .map_err(IndexError::io("cannot move aside", wal))?;
     }
-    let _ = fs::remove_file(dir.join(CLEAN));
     Ok(to)
 }

@@ -1,4 +1,4 @@
--- ?3: skill of the retired pages; NULL = any.
+-- $3: skill of the retired pages; NULL = any.
 retired AS (
   SELECT dst AS page_no, relation AS via FROM edges WHERE relation IN ('supersedes', 'abandons')
   UNION
@@ -8,5 +8,5 @@ retired AS (
   WHERE contains(frontmatter, 'abandoned') AND json_extract_string(frontmatter, '$.status') = 'abandoned'
 )
 SELECT r.page_no, p.skill, r.via FROM retired r JOIN alive p ON p.page_no = r.page_no
-WHERE ?3 IS NULL OR p.skill = ?3
+WHERE $3::VARCHAR IS NULL OR p.skill = $3
 ORDER BY p.path, r.via

@@ -1,8 +1,8 @@
--- ?1: the moment that is looked at. ?2: relations, joined by U+001F; '' = all.
+-- $1: the moment that is looked at. $2: relations, joined by U+001F; '' = all.
 -- `alive`: pages that exist at that moment for the caller, in the base.
 WITH RECURSIVE alive AS MATERIALIZED (
   SELECT page_no, path, skill, at_first, page_type, frontmatter FROM pages
-  WHERE valid_from <= ?1 AND ?1 < valid_to AND scenario IS NULL
+  WHERE valid_from <= $1::BIGINT AND $1::BIGINT < valid_to AND scenario IS NULL
     AND page_no NOT IN (SELECT page_no FROM hidden)
 ),
 -- Of several candidates for one link the best rank that is alive decides, and
@@ -20,8 +20,8 @@ led AS (
   FROM links l
   LEFT JOIN contested x ON x.page_no = l.page_no AND x.ord = l.ord AND l.valid_to = 9223372036854775807
   LEFT JOIN chosen c ON c.page_no = l.page_no AND c.ord = l.ord AND l.valid_to = 9223372036854775807
-  WHERE l.relation IS NOT NULL AND l.valid_from <= ?1 AND ?1 < l.valid_to
-    AND (?2 = '' OR list_contains(string_split(?2, chr(31)), l.relation))
+  WHERE l.relation IS NOT NULL AND l.valid_from <= $1::BIGINT AND $1::BIGINT < l.valid_to
+    AND ($2::VARCHAR = '' OR list_contains(string_split($2::VARCHAR, chr(31)), l.relation))
 ),
 edges AS MATERIALIZED (
   SELECT DISTINCT e.src, e.dst, e.relation FROM led e
