@@ -2,14 +2,19 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use escurel_access::Caller;
+use escurel_core::api::Status;
 use escurel_core::{Code, Kb, Refusal};
 use escurel_tools::{Call, Catalog, DispatchError, Run, dispatch, openapi};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::metrics::Metrics;
+
+/// Counting every page and link is not for every probe.
+const STATUS_AGE: Duration = Duration::from_secs(1);
 
 pub struct Service {
     pub kb: Arc<Kb>,
@@ -18,11 +23,13 @@ pub struct Service {
     /// Adds what the protocol's conformance suite asks for.
     pub fixtures: bool,
     openapi: OnceLock<Arc<str>>,
+    status: Mutex<Option<(Instant, Status)>>,
 }
 
 impl Service {
     pub fn new(kb: Arc<Kb>, fixtures: bool) -> Service {
-        Service { kb, catalog: Catalog::standard(), metrics: Metrics::new(), fixtures, openapi: OnceLock::new() }
+        let (openapi, status) = (OnceLock::new(), Mutex::new(None));
+        Service { kb, catalog: Catalog::standard(), metrics: Metrics::new(), fixtures, openapi, status }
     }
 
     /// Where a call of this tool may run; unknown names are refused at once.
@@ -41,6 +48,23 @@ impl Service {
         let name = self.catalog.find(tool).map_or("unknown", |entry| entry.spec.name);
         self.metrics.called(name, &outcome, begun.elapsed());
         outcome
+    }
+
+    /// What is served and how it is doing; blocks, and may be a second old.
+    pub fn status(&self) -> Status {
+        let progress = self.kb.phase();
+        if !progress.ready {
+            return progress;
+        }
+        let mut kept = self.status.lock();
+        match &*kept {
+            Some((at, status)) if at.elapsed() < STATUS_AGE => status.clone(),
+            _ => {
+                let status = self.kb.status();
+                *kept = Some((Instant::now(), status.clone()));
+                status
+            }
+        }
     }
 
     /// The OpenAPI document, written once.

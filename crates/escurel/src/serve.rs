@@ -65,6 +65,9 @@ fn announce(kb: Arc<Kb>, folder: PathBuf, addresses: Addresses) {
         if progress::wait(&kb) {
             let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("escurel"));
             show::line(&banner::text(&folder, &program, &kb.status(), &addresses));
+        } else {
+            // Closing says so itself; a failure would otherwise look like endless indexing.
+            kb.phase().warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
         }
     });
 }

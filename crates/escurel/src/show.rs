@@ -32,7 +32,7 @@ pub fn for_people(given: &ArgMatches) -> bool {
 pub fn table(table: &Table) {
     if !table.rows.is_empty() {
         let mut drawn = comfy_table::Table::new();
-        drawn.load_preset(comfy_table::presets::NOTHING).set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+        drawn.load_style(comfy_table::presets::NOTHING).set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
         drawn.set_header(&table.headers);
         drawn.add_rows(&table.rows);
         line(&drawn.to_string());

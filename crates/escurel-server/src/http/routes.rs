@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use escurel_core::Code;
+use escurel_core::api::Status;
 use escurel_tools::Run;
 use serde_json::json;
 
@@ -134,8 +135,7 @@ pub async fn healthz() -> Response {
 }
 
 pub async fn readyz(State(app): State<App>) -> Response {
-    let service = Arc::clone(&app.service);
-    let status = service.kb.status();
+    let status = status(&app).await;
     let body = json!({
         "ready": status.ready,
         "phase": status.phase,
@@ -148,6 +148,11 @@ pub async fn readyz(State(app): State<App>) -> Response {
     json_response(if status.ready { 200 } else { 503 }, body.to_string())
 }
 
+async fn status(app: &App) -> Status {
+    let service = Arc::clone(&app.service);
+    tokio::task::spawn_blocking(move || service.status()).await.unwrap_or_default()
+}
+
 pub async fn version() -> Response {
     let versions = [mcp::MODERN, mcp::LEGACY].concat();
     let body = json!({"name": "escurel", "version": env!("CARGO_PKG_VERSION"), "mcp": versions});
@@ -155,7 +160,7 @@ pub async fn version() -> Response {
 }
 
 pub async fn metrics(State(app): State<App>) -> Response {
-    let text = app.service.metrics.scrape(&app.service.kb.status());
+    let text = app.service.metrics.scrape(&status(&app).await);
     let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     ([(header::CONTENT_TYPE, kind)], Body::from(text)).into_response()
 }

@@ -12,7 +12,11 @@ use super::reply::RpcError;
 /// A well-formed message.
 #[derive(Debug)]
 pub enum Message<'a> {
-    Request { id: &'a str, method: String, params: Map<String, Value> },
+    Request {
+        id: &'a str,
+        method: String,
+        params: Map<String, Value>,
+    },
     /// Nobody waits for an answer.
     Notification,
 }
@@ -41,7 +45,10 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
 pub fn parse(body: &[u8]) -> Result<Message<'_>, Malformed<'_>> {
     // serde accepts an array for a struct, so arrays are told apart before.
     if body.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[') {
-        return Err(invalid(None, "Batches are not supported: send one message per request."));
+        return Err(invalid(
+            None,
+            "Batches are not supported: send one message per request.",
+        ));
     }
     let raw: Raw = serde_json::from_slice(body).map_err(|e| unreadable(&e))?;
     let id = raw.id.map(RawValue::get);
@@ -70,7 +77,9 @@ fn check_id(id: &str) -> Result<(), &'static str> {
     let integer = id.strip_prefix('-').unwrap_or(id);
     match id.as_bytes().first() {
         // Half a surrogate pair is no text that could be sent back.
-        Some(b'"') => serde_json::from_str::<String>(id).map(drop).map_err(|_| "The id is not valid text."),
+        Some(b'"') => serde_json::from_str::<String>(id)
+            .map(drop)
+            .map_err(|_| "The id is not valid text."),
         Some(_) if !integer.is_empty() && integer.bytes().all(|b| b.is_ascii_digit()) => Ok(()),
         Some(b'n') => Err("The id must not be null; leave it out to send a notification."),
         _ => Err("The id must be a string or an integer."),
@@ -79,18 +88,28 @@ fn check_id(id: &str) -> Result<(), &'static str> {
 
 fn unreadable(error: &serde_json::Error) -> Malformed<'static> {
     match error.classify() {
-        serde_json::error::Category::Data => invalid(None, format!("The message is not a JSON-RPC request: {error}.")),
+        serde_json::error::Category::Data => invalid(
+            None,
+            format!("The message is not a JSON-RPC request: {error}."),
+        ),
         _ => Malformed {
             id: None,
-            error: RpcError::new(-32700, format!("The body is not valid JSON: {error}."), json!({"code": "parse_error", "retryable": false}))
-                .status(400),
+            error: RpcError::new(
+                -32700,
+                format!("The body is not valid JSON: {error}."),
+                json!({"code": "parse_error", "retryable": false}),
+            )
+            .status(400),
         },
     }
 }
 
 fn invalid(id: Option<&str>, message: impl Into<String>) -> Malformed<'_> {
     let data = json!({"code": "invalid_request", "retryable": false});
-    Malformed { id, error: RpcError::new(-32600, message, data).status(400) }
+    Malformed {
+        id,
+        error: RpcError::new(-32600, message, data).status(400),
+    }
 }
 
 #[cfg(test)]
@@ -109,11 +128,26 @@ mod tests {
     #[test]
     fn ids_are_kept_as_written() {
         check(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#, Ok(Some("0")));
-        check(r#"{"jsonrpc":"2.0","id":-7,"method":"ping"}"#, Ok(Some("-7")));
-        check(r#"{"jsonrpc":"2.0","id":"","method":"ping"}"#, Ok(Some("\"\"")));
-        check(r#"{"jsonrpc":"2.0","id":"\u00e9\/","method":"ping"}"#, Ok(Some(r#""\u00e9\/""#)));
-        check(r#"{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"x"}"#, Ok(Some("123456789012345678901234567890")));
-        check(r#" {"jsonrpc":"2.0","method":"notifications/x","params":null}"#, Ok(None));
+        check(
+            r#"{"jsonrpc":"2.0","id":-7,"method":"ping"}"#,
+            Ok(Some("-7")),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":"","method":"ping"}"#,
+            Ok(Some("\"\"")),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":"\u00e9\/","method":"ping"}"#,
+            Ok(Some(r#""\u00e9\/""#)),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"x"}"#,
+            Ok(Some("123456789012345678901234567890")),
+        );
+        check(
+            r#" {"jsonrpc":"2.0","method":"notifications/x","params":null}"#,
+            Ok(None),
+        );
     }
 
     #[test]
@@ -121,25 +155,66 @@ mod tests {
         for body in ["", "{", "nope", "{\"jsonrpc\":\"2.0\",\"id\":1,", "\u{1}"] {
             check(body, Err((None, -32700)));
         }
-        for body in ["[]", " [{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", "1", "\"x\"", "null", "true"] {
+        for body in [
+            "[]",
+            " [{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
+            "1",
+            "\"x\"",
+            "null",
+            "true",
+        ] {
             check(body, Err((None, -32600)));
         }
-        check(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Err((None, -32600)));
-        check(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, Err((None, -32600)));
-        check(r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, Err((None, -32600)));
-        check(r#"{"jsonrpc":"2.0","id":"\ud800","method":"ping"}"#, Err((None, -32600)));
-        check(r#"{"id":"a","method":"ping"}"#, Err((Some("\"a\""), -32600)));
-        check(r#"{"jsonrpc":"1.0","id":3,"method":"ping"}"#, Err((Some("3"), -32600)));
+        check(
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            Err((None, -32600)),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+            Err((None, -32600)),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+            Err((None, -32600)),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":"\ud800","method":"ping"}"#,
+            Err((None, -32600)),
+        );
+        check(
+            r#"{"id":"a","method":"ping"}"#,
+            Err((Some("\"a\""), -32600)),
+        );
+        check(
+            r#"{"jsonrpc":"1.0","id":3,"method":"ping"}"#,
+            Err((Some("3"), -32600)),
+        );
         check(r#"{"jsonrpc":"2.0","id":3}"#, Err((Some("3"), -32600)));
-        check(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#, Err((Some("3"), -32600)));
-        check(r#"{"jsonrpc":"2.0","id":3,"method":5}"#, Err((Some("3"), -32600)));
-        check(r#"{"jsonrpc":"2.0","id":3,"method":"m","params":[1]}"#, Err((Some("3"), -32600)));
-        check(r#"{"jsonrpc":"2.0","id":3,"method":"m","params":"x"}"#, Err((Some("3"), -32600)));
+        check(
+            r#"{"jsonrpc":"2.0","id":3,"result":{}}"#,
+            Err((Some("3"), -32600)),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":3,"method":5}"#,
+            Err((Some("3"), -32600)),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":3,"method":"m","params":[1]}"#,
+            Err((Some("3"), -32600)),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":3,"method":"m","params":"x"}"#,
+            Err((Some("3"), -32600)),
+        );
     }
 
     #[test]
     fn deep_nesting_and_foreign_bytes_are_parse_errors() {
-        let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{}1{}}}}}"#, "[".repeat(5000), "]".repeat(5000));
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{}1{}}}}}"#,
+            "[".repeat(5000),
+            "]".repeat(5000)
+        );
         check(&deep, Err((None, -32700)));
         assert!(parse(b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"m\"}").is_err());
     }

@@ -32,13 +32,25 @@ pub struct Headers<'a> {
 }
 
 pub fn of(headers: Option<&Headers<'_>>, method: &str, params: &Map<String, Value>) -> Era {
-    let declared = params.get("_meta").is_some_and(|meta| meta.get(VERSION).is_some());
-    let header = headers.and_then(|h| h.version).is_some_and(|v| !LEGACY.contains(&v));
-    if declared || header || method == "server/discover" { Era::Modern } else { Era::Legacy }
+    let declared = params
+        .get("_meta")
+        .is_some_and(|meta| meta.get(VERSION).is_some());
+    let header = headers
+        .and_then(|h| h.version)
+        .is_some_and(|v| !LEGACY.contains(&v));
+    if declared || header || method == "server/discover" {
+        Era::Modern
+    } else {
+        Era::Legacy
+    }
 }
 
 /// What a modern request must say about itself, in the order it is checked.
-pub fn check(headers: Option<&Headers<'_>>, method: &str, params: &Map<String, Value>) -> Result<(), RpcError> {
+pub fn check(
+    headers: Option<&Headers<'_>>,
+    method: &str,
+    params: &Map<String, Value>,
+) -> Result<(), RpcError> {
     let meta = params.get("_meta");
     let Some(version) = meta.and_then(|m| m.get(VERSION)).and_then(Value::as_str) else {
         return Err(lacking(VERSION));
@@ -49,12 +61,20 @@ pub fn check(headers: Option<&Headers<'_>>, method: &str, params: &Map<String, V
     if !MODERN.contains(&version) {
         return Err(unsupported(version));
     }
-    if !meta.and_then(|m| m.get(CAPABILITIES)).is_some_and(Value::is_object) {
+    if !meta
+        .and_then(|m| m.get(CAPABILITIES))
+        .is_some_and(Value::is_object)
+    {
         return Err(lacking(CAPABILITIES));
     }
-    let Some(headers) = headers else { return Ok(()) };
+    let Some(headers) = headers else {
+        return Ok(());
+    };
     same("Mcp-Method", headers.method, method)?;
-    match named(method).and_then(|key| params.get(key)).and_then(Value::as_str) {
+    match named(method)
+        .and_then(|key| params.get(key))
+        .and_then(Value::as_str)
+    {
         Some(name) => check_name(headers.name, name),
         None => Ok(()),
     }
@@ -71,7 +91,9 @@ fn named(method: &str) -> Option<&'static str> {
 
 fn check_name(header: Option<&str>, name: &str) -> Result<(), RpcError> {
     let decoded = match header {
-        Some(text) => Some(decode(text).ok_or_else(|| mismatch("Mcp-Name is not valid base64 of UTF-8 text."))?),
+        Some(text) => Some(
+            decode(text).ok_or_else(|| mismatch("Mcp-Name is not valid base64 of UTF-8 text."))?,
+        ),
         None => None,
     };
     same("Mcp-Name", decoded.as_deref(), name)
@@ -79,22 +101,42 @@ fn check_name(header: Option<&str>, name: &str) -> Result<(), RpcError> {
 
 /// Header values outside ASCII come as `=?base64?…?=`.
 fn decode(text: &str) -> Option<String> {
-    let Some(inner) = text.strip_prefix("=?base64?").and_then(|t| t.strip_suffix("?=")) else {
+    let Some(inner) = text
+        .strip_prefix("=?base64?")
+        .and_then(|t| t.strip_suffix("?="))
+    else {
         return Some(text.to_owned());
     };
-    String::from_utf8(base64::engine::general_purpose::STANDARD.decode(inner).ok()?).ok()
+    String::from_utf8(
+        base64::engine::general_purpose::STANDARD
+            .decode(inner)
+            .ok()?,
+    )
+    .ok()
 }
 
 fn same(header: &str, got: Option<&str>, want: &str) -> Result<(), RpcError> {
     match got {
         Some(got) if got == want => Ok(()),
-        Some(got) => Err(mismatch(&format!("The header {header} says {}, the body says {}.", short(got), short(want)))),
-        None => Err(mismatch(&format!("The header {header} is missing; it must repeat {}.", short(want)))),
+        Some(got) => Err(mismatch(&format!(
+            "The header {header} says {}, the body says {}.",
+            short(got),
+            short(want)
+        ))),
+        None => Err(mismatch(&format!(
+            "The header {header} is missing; it must repeat {}.",
+            short(want)
+        ))),
     }
 }
 
 fn mismatch(message: &str) -> RpcError {
-    RpcError::new(-32020, message, json!({"code": "header_mismatch", "retryable": false})).status(400)
+    RpcError::new(
+        -32020,
+        message,
+        json!({"code": "header_mismatch", "retryable": false}),
+    )
+    .status(400)
 }
 
 fn lacking(key: &str) -> RpcError {
@@ -103,10 +145,18 @@ fn lacking(key: &str) -> RpcError {
 
 fn unsupported(version: &str) -> RpcError {
     let data = json!({"supported": MODERN, "requested": version, "code": "unsupported_version", "retryable": false});
-    RpcError::new(-32022, format!("Protocol version {} is not supported.", short(version)), data).status(400)
+    RpcError::new(
+        -32022,
+        format!("Protocol version {} is not supported.", short(version)),
+        data,
+    )
+    .status(400)
 }
 
 /// The version that `initialize` settles on.
 pub fn negotiate(requested: Option<&str>) -> &'static str {
-    LEGACY.iter().find(|known| Some(**known) == requested).unwrap_or(&LEGACY[0])
+    LEGACY
+        .iter()
+        .find(|known| Some(**known) == requested)
+        .unwrap_or(&LEGACY[0])
 }

@@ -24,7 +24,9 @@ pub fn decode(text: &str) -> Option<String> {
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
         if *first == b'%' {
-            let [high, low, tail @ ..] = tail else { return None };
+            let [high, low, tail @ ..] = tail else {
+                return None;
+            };
             out.push(digit(*high)? << 4 | digit(*low)?);
             rest = tail;
         } else {
@@ -40,7 +42,9 @@ fn hex(nibble: u8) -> char {
 }
 
 fn digit(b: u8) -> Option<u8> {
-    char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok())
+    char::from(b)
+        .to_digit(16)
+        .and_then(|d| u8::try_from(d).ok())
 }
 
 #[cfg(test)]
@@ -49,7 +53,13 @@ mod tests {
 
     #[test]
     fn round_trip() {
-        for path in ["markdown/a.md", "a b/ü#?.md", "100%/x", "名前.md", "%2e%2e/x"] {
+        for path in [
+            "markdown/a.md",
+            "a b/ü#?.md",
+            "100%/x",
+            "名前.md",
+            "%2e%2e/x",
+        ] {
             assert_eq!(decode(&encode(path)).as_deref(), Some(path));
         }
         assert_eq!(encode("a b/ü"), "a%20b/%C3%BC");

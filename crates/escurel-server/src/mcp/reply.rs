@@ -16,7 +16,10 @@ pub struct Reply {
 
 impl Reply {
     pub fn accepted() -> Reply {
-        Reply { status: 202, body: None }
+        Reply {
+            status: 202,
+            body: None,
+        }
     }
 }
 
@@ -34,7 +37,13 @@ pub struct RpcError {
 
 impl RpcError {
     pub fn new(code: i64, message: impl Into<String>, data: Value) -> RpcError {
-        RpcError { code, message: message.into(), data, status: None, modern_status: None }
+        RpcError {
+            code,
+            message: message.into(),
+            data,
+            status: None,
+            modern_status: None,
+        }
     }
 
     /// The caller sent what can never work.
@@ -44,7 +53,12 @@ impl RpcError {
 
     pub fn method_not_found(method: &str) -> RpcError {
         let data = json!({"code": "method_not_found", "retryable": false});
-        RpcError::new(-32601, format!("There is no method {}.", short(method)), data).modern_status(404)
+        RpcError::new(
+            -32601,
+            format!("There is no method {}.", short(method)),
+            data,
+        )
+        .modern_status(404)
     }
 
     pub fn status(mut self, status: u16) -> RpcError {
@@ -59,11 +73,18 @@ impl RpcError {
 
     /// The answer to the request with this id; the id is left out when it could not be read.
     pub fn reply(&self, id: Option<&str>, era: Era) -> Reply {
-        let modern = if era == Era::Modern { self.modern_status } else { None };
+        let modern = if era == Era::Modern {
+            self.modern_status
+        } else {
+            None
+        };
         let error = json!({"code": self.code, "message": self.message, "data": self.data});
         let id = id.map(|id| format!("\"id\":{id},")).unwrap_or_default();
         let body = format!("{{\"jsonrpc\":\"2.0\",{id}\"error\":{error}}}");
-        Reply { status: self.status.or(modern).unwrap_or(200), body: Some(body) }
+        Reply {
+            status: self.status.or(modern).unwrap_or(200),
+            body: Some(body),
+        }
     }
 }
 
@@ -109,7 +130,8 @@ impl Answer {
     }
 
     pub fn cached(self, cache: Cache) -> Answer {
-        self.with("ttlMs", &cache.ttl_ms).with("cacheScope", cache.scope)
+        self.with("ttlMs", &cache.ttl_ms)
+            .with("cacheScope", cache.scope)
     }
 
     /// Adds an optional member; absent facts are left out, never null.
@@ -132,21 +154,28 @@ impl Answer {
 
     pub fn reply(mut self, id: &str, era: Era) -> Reply {
         if era == Era::Modern {
-            self = self.with("resultType", "complete").with_meta("io.modelcontextprotocol/serverInfo", server_info());
+            self = self
+                .with("resultType", "complete")
+                .with_meta("io.modelcontextprotocol/serverInfo", server_info());
         }
         if !self.meta.is_empty() {
             let meta = std::mem::take(&mut self.meta);
             self = self.with("_meta", &meta);
         }
-        let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{{}}}}}", self.members);
-        Reply { status: 200, body: Some(body) }
+        let body = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{{}}}}}",
+            self.members
+        );
+        Reply {
+            status: 200,
+            body: Some(body),
+        }
     }
 }
 
 pub fn server_info() -> Value {
     json!({"name": "escurel", "title": "Escurel knowledge base", "version": env!("CARGO_PKG_VERSION")})
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -155,10 +184,17 @@ mod tests {
     #[test]
     fn results_are_stamped_for_modern_clients_only() {
         let answer = || Answer::default().with("a", &1).with_meta("k", json!(2));
-        assert_eq!(answer().reply("\"x\"", Era::Legacy).body.unwrap(), r#"{"jsonrpc":"2.0","id":"x","result":{"a":1,"_meta":{"k":2}}}"#);
-        let modern: Value = serde_json::from_str(&answer().reply("0", Era::Modern).body.unwrap()).unwrap();
+        assert_eq!(
+            answer().reply("\"x\"", Era::Legacy).body.unwrap(),
+            r#"{"jsonrpc":"2.0","id":"x","result":{"a":1,"_meta":{"k":2}}}"#
+        );
+        let modern: Value =
+            serde_json::from_str(&answer().reply("0", Era::Modern).body.unwrap()).unwrap();
         assert_eq!(modern["result"]["resultType"], "complete");
-        assert_eq!(modern["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "escurel");
+        assert_eq!(
+            modern["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
+            "escurel"
+        );
         assert_eq!(modern["result"]["_meta"]["k"], 2);
         assert_eq!(modern["id"], 0);
     }
@@ -168,6 +204,11 @@ mod tests {
         let reply = RpcError::method_not_found("x").reply(None, Era::Modern);
         assert_eq!(reply.status, 404);
         assert!(!reply.body.unwrap().contains("\"id\""));
-        assert_eq!(RpcError::method_not_found("x").reply(Some("1"), Era::Legacy).status, 200);
+        assert_eq!(
+            RpcError::method_not_found("x")
+                .reply(Some("1"), Era::Legacy)
+                .status,
+            200
+        );
     }
 }
