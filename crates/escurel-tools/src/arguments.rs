@@ -8,7 +8,7 @@
 use escurel_core::{Code, Refusal};
 use serde_json::{Map, Number, Value};
 
-use crate::nearest::nearest;
+use crate::nearest::{alike, nearest};
 use crate::spec::Spec;
 
 /// How much of a bad value is shown.
@@ -104,7 +104,7 @@ impl Params {
         let message = format!("{} has no argument {}. {known}", spec.name, echo(name));
         let location: String = name.chars().take(ECHO).collect();
         let refusal = Refusal::new(Code::UnknownArgument, message).at(location);
-        refusal.candidates(nearest(name, names()).map(str::to_owned))
+        refusal.candidates(alike(name, names()).into_iter().map(str::to_owned))
     }
 }
 

@@ -120,7 +120,6 @@ fn listed(entry: &Entry, derived: &Derived, labels_top_level: bool) -> Value {
         "inputSchema": derived.input,
         "outputSchema": derived.output,
         "annotations": {
-            "title": spec.title,
             "readOnlyHint": read_only,
             "destructiveHint": spec.effect == Effect::Destroy,
             "idempotentHint": read_only,

@@ -43,12 +43,22 @@ fn plain(schema: &mut Value) {
     if let Some(Value::String(text)) = map.get_mut("description") {
         *text = reflow(text);
     }
+    string_choices(map);
     for (key, value) in map.iter_mut() {
         match (key.as_str(), value) {
             ("properties", Value::Object(fields)) => fields.values_mut().for_each(plain),
             ("items" | "additionalProperties", inner) => plain(inner),
             _ => {}
         }
+    }
+}
+
+/// Null among the choices is more than several model APIs can read; as an
+/// argument it is accepted all the same, and no answer has it.
+fn string_choices(map: &mut Map<String, Value>) {
+    if let Some(Value::Array(choices)) = map.get_mut("enum") {
+        choices.retain(|choice| !choice.is_null());
+        map.insert("type".into(), "string".into());
     }
 }
 

@@ -44,7 +44,7 @@ pub struct Expand {
 #[schemars(transform = text_or_integer)]
 enum VersionArgument {
     Text(String),
-    Number(u64),
+    Number(serde_json::Number),
 }
 
 fn text_or_integer(schema: &mut schemars::Schema) {
@@ -168,7 +168,7 @@ impl Tool for Expand {
 impl VersionArgument {
     fn number(self) -> Result<u64, Refusal> {
         let text = match self {
-            VersionArgument::Number(n) => return Ok(n),
+            VersionArgument::Number(n) => n.to_string(),
             VersionArgument::Text(text) => text,
         };
         let digits = text.trim().trim_start_matches('@');

@@ -96,7 +96,7 @@ impl Tool for ListInstances {
         effect: Effect::Read,
         quota: Quota::Query,
         run: Run::Blocking,
-        argument_aliases: &[("skill", "skill_id")],
+        argument_aliases: &[],
         numbered: &[Numbered { code: Code::CursorInvalid, at: None, number: -32602 }],
         examples: &[
             ("the latest meetings", r#"{"skill_id": "meeting", "order_by": "at desc", "limit": 10}"#),

@@ -24,9 +24,9 @@ pub struct Neighbours {
     /// `in`: links to the page. `out`: links on the page.
     #[schemars(extend("default" = "both"))]
     direction: Option<Direction>,
-    /// Only links to pages of this skill.
+    /// Only links where the other page, or the page linked to, is of this skill.
     link_skill: Option<String>,
-    /// Only links to pages of one of these skills.
+    /// The same for any of several skills.
     link_skill_in: Option<Vec<String>>,
     /// `<key> asc` or `<key> desc`: order by a header key of the other page.
     order_by: Option<String>,
