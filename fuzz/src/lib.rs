@@ -17,7 +17,10 @@ pub fn check_page(bytes: &[u8]) {
 }
 
 fn check_span(page: &Page, span: &Range<usize>) {
-    assert!(page.text.get(span.clone()).is_some(), "span {span:?} is not in the text");
+    assert!(
+        page.text.get(span.clone()).is_some(),
+        "span {span:?} is not in the text"
+    );
 }
 
 fn check_spans(page: &Page) {
@@ -45,7 +48,10 @@ fn check_order(page: &Page) {
     let mut end = page.body.start;
     let mut seen = std::collections::HashSet::new();
     for block in &page.blocks {
-        assert!(block.span.start >= end && block.span.end <= page.body.end, "blocks overlap");
+        assert!(
+            block.span.start >= end && block.span.end <= page.body.end,
+            "blocks overlap"
+        );
         assert!(seen.insert(&block.anchor), "anchor twice: {}", block.anchor);
         end = block.span.end;
     }
@@ -60,7 +66,9 @@ fn check_units(page: &Page) {
         assert!(unit.blocks.end as usize <= page.blocks.len());
     }
     for (i, block) in page.blocks.iter().enumerate() {
-        let covered = units.iter().any(|u| u.blocks.contains(&(i as u32)) && u.span.start <= block.span.start);
+        let covered = units
+            .iter()
+            .any(|u| u.blocks.contains(&(i as u32)) && u.span.start <= block.span.start);
         assert!(covered || units.len() > 500, "block {i} is in no unit");
     }
 }
@@ -72,17 +80,30 @@ fn line_col(text: &str, offset: usize) -> (u32, u32) {
     let cr_lf = before.ends_with('\r') && text.get(offset..).is_some_and(|s| s.starts_with('\n'));
     let lines = before.replace("\r\n", "\n").replace('\r', "\n");
     let ended = lines.matches('\n').count() as u32 - u32::from(cr_lf);
-    let col = lines.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
+    let col = lines
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count() as u32
+        + 1;
     (ended + 1, col)
 }
 
 /// Setting a key changes that key only, or is refused.
 pub fn check_edit(bytes: &[u8]) {
-    let values: [Option<Value>; 4] = [None, Some(json!("new value: #1")), Some(json!(["a", "[[note::b]]", 3])), Some(json!(12))];
+    let values: [Option<Value>; 4] = [
+        None,
+        Some(json!("new value: #1")),
+        Some(json!(["a", "[[note::b]]", 3])),
+        Some(json!(12)),
+    ];
     let before = parse("a.md", bytes, Layout::Vault);
     for key in ["id", "k", "tags"] {
         for value in &values {
-            let Ok(edited) = set_frontmatter_key(bytes, key, value.as_ref()) else { continue };
+            let Ok(edited) = set_frontmatter_key(bytes, key, value.as_ref()) else {
+                continue;
+            };
             let after = parse("a.md", &edited, Layout::Vault);
             assert!(!after.header_unreadable() || before.header_unreadable());
             let (mut old, mut new) = (before.frontmatter.clone(), after.frontmatter.clone());

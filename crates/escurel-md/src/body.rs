@@ -60,7 +60,10 @@ pub(super) struct RawLink {
 }
 
 pub(super) enum RawTarget {
-    Wiki { embed: bool, clean: bool },
+    Wiki {
+        embed: bool,
+        clean: bool,
+    },
     /// Target of a markdown link or image.
     Path(String),
 }
@@ -69,11 +72,23 @@ pub(crate) fn read(text: &str, range: Range<usize>, lines: &mut Lines<'_>) -> Bo
     let mut body = Body::default();
     let mut raw = walk::walk(text, range.clone()).unwrap_or_else(|| {
         let (line, col) = lines.position(range.start);
-        body.issues.push(Issue::new("body_unparsable", issue::at(line, col), "The body is read as plain text."));
+        body.issues.push(Issue::new(
+            "body_unparsable",
+            issue::at(line, col),
+            "The body is read as plain text.",
+        ));
         plain(text, range.clone())
     });
     drop_comments(&mut raw);
-    anchors::assign(text, range, raw.headings, raw.blocks, raw.items, lines, &mut body);
+    anchors::assign(
+        text,
+        range,
+        raw.headings,
+        raw.blocks,
+        raw.items,
+        lines,
+        &mut body,
+    );
     for tag in &raw.tags {
         if let Some(name) = text.get(tag.start + 1..tag.end) {
             body.tags.push(name.to_owned());
@@ -87,14 +102,25 @@ pub(crate) fn read(text: &str, range: Range<usize>, lines: &mut Lines<'_>) -> Bo
 
 /// The body as one paragraph.
 fn plain(text: &str, range: Range<usize>) -> Raw {
-    let block = RawBlock { kind: BlockKind::Paragraph, span: range.clone(), id: None };
+    let block = RawBlock {
+        kind: BlockKind::Paragraph,
+        span: range.clone(),
+        id: None,
+    };
     let empty = text.get(range).is_none_or(|s| s.trim().is_empty());
-    Raw { blocks: if empty { Vec::new() } else { vec![block] }, ..Raw::default() }
+    Raw {
+        blocks: if empty { Vec::new() } else { vec![block] },
+        ..Raw::default()
+    }
 }
 
 /// Takes out what stands between pairs of `%%`.
 fn drop_comments(raw: &mut Raw) {
-    let comments: Vec<Range<usize>> = raw.comment_marks.chunks_exact(2).filter_map(|p| Some(*p.first()?..*p.get(1)? + 2)).collect();
+    let comments: Vec<Range<usize>> = raw
+        .comment_marks
+        .chunks_exact(2)
+        .filter_map(|p| Some(*p.first()?..*p.get(1)? + 2))
+        .collect();
     if comments.is_empty() {
         return;
     }
@@ -115,7 +141,9 @@ fn drop_comments(raw: &mut Raw) {
 }
 
 fn add_link(text: &str, link: RawLink, lines: &mut Lines<'_>, body: &mut Body) {
-    let Some(raw) = text.get(link.span.clone()) else { return };
+    let Some(raw) = text.get(link.span.clone()) else {
+        return;
+    };
     let (kind, target) = match link.target {
         RawTarget::Path(target) => match targets::relative(&target) {
             Some(found) => found,
@@ -127,16 +155,35 @@ fn add_link(text: &str, link: RawLink, lines: &mut Lines<'_>, body: &mut Body) {
             Err(message) => {
                 if body.issues.len() < MAX_ISSUES {
                     let (line, col) = lines.position(link.span.start);
-                    body.issues.push(Issue::new("wikilink_malformed", issue::at(line, col), message));
+                    body.issues.push(Issue::new(
+                        "wikilink_malformed",
+                        issue::at(line, col),
+                        message,
+                    ));
                 }
                 return;
             }
         },
     };
     let (line, col) = lines.position(link.span.start);
-    let block = body.blocks.partition_point(|b| b.span.end <= link.span.start);
-    let src_anchor = body.blocks.get(block).filter(|b| b.span.start <= link.span.start).map(|b| b.anchor.clone());
-    body.links.push(Link { kind, relation: None, target, raw: raw.to_owned(), span: link.span, line, col, src_anchor });
+    let block = body
+        .blocks
+        .partition_point(|b| b.span.end <= link.span.start);
+    let src_anchor = body
+        .blocks
+        .get(block)
+        .filter(|b| b.span.start <= link.span.start)
+        .map(|b| b.anchor.clone());
+    body.links.push(Link {
+        kind,
+        relation: None,
+        target,
+        raw: raw.to_owned(),
+        span: link.span,
+        line,
+        col,
+        src_anchor,
+    });
 }
 
 /// Brackets without a typed link between them are taken for ordinary text.
@@ -145,7 +192,8 @@ fn wiki(raw: &str, embed: bool, clean: bool) -> Result<Option<(LinkKind, Wikilin
         return Ok(None);
     }
     let target = Wikilink::parse(raw.strip_prefix('!').unwrap_or(raw)).map_err(|e| e.message)?;
-    let asset = embed && target.skill.is_none() && target.id.as_deref().is_some_and(targets::is_asset);
+    let asset =
+        embed && target.skill.is_none() && target.id.as_deref().is_some_and(targets::is_asset);
     let kind = match (asset, embed) {
         (true, _) => LinkKind::Asset,
         (_, true) => LinkKind::Embed,

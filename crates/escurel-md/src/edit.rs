@@ -23,14 +23,22 @@ pub struct EditError {
 }
 
 /// Sets (`Some`) or removes (`None`) one top-level key.
-pub fn set_frontmatter_key(bytes: &[u8], key: &str, value: Option<&Value>) -> Result<Vec<u8>, EditError> {
-    let text = std::str::from_utf8(bytes).map_err(|_| refuse("not_utf8", "the file is not UTF-8 and is never rewritten"))?;
+pub fn set_frontmatter_key(
+    bytes: &[u8],
+    key: &str,
+    value: Option<&Value>,
+) -> Result<Vec<u8>, EditError> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| refuse("not_utf8", "the file is not UTF-8 and is never rewritten"))?;
     match fence::find(text) {
         Fence::None { body } => match value {
             None => Ok(bytes.to_vec()),
             Some(value) => create(text, body, key, value),
         },
-        Fence::Unclosed { .. } => Err(refuse("frontmatter_unparsable", "the header is never closed; add a line `---` after it")),
+        Fence::Unclosed { .. } => Err(refuse(
+            "frontmatter_unparsable",
+            "the header is never closed; add a line `---` after it",
+        )),
         Fence::Closed { header, .. } => Edit::new(text, header, key, value)?.apply(),
     }
 }
@@ -56,17 +64,34 @@ struct Edit<'a> {
 }
 
 impl<'a> Edit<'a> {
-    fn new(text: &'a str, range: Range<usize>, key: &'a str, value: Option<&'a Value>) -> Result<Self, EditError> {
+    fn new(
+        text: &'a str,
+        range: Range<usize>,
+        key: &'a str,
+        value: Option<&'a Value>,
+    ) -> Result<Self, EditError> {
         let header = read(text)?;
         if header.flow {
-            return Err(refuse("frontmatter_unparsable", "the header is written in braces; write one key per line first"));
+            return Err(refuse(
+                "frontmatter_unparsable",
+                "the header is written in braces; write one key per line first",
+            ));
         }
-        Ok(Edit { text, range, header, key, value })
+        Ok(Edit {
+            text,
+            range,
+            header,
+            key,
+            value,
+        })
     }
 
     fn apply(&self) -> Result<Vec<u8>, EditError> {
         let places = self.occurrences()?;
-        for changes in [self.in_place(&places), Some(self.by_lines(&places))].into_iter().flatten() {
+        for changes in [self.in_place(&places), Some(self.by_lines(&places))]
+            .into_iter()
+            .flatten()
+        {
             let result = splice(self.text, &changes);
             if self.proven(&result) {
                 return Ok(result.into_bytes());
@@ -83,11 +108,19 @@ impl<'a> Edit<'a> {
             let start = self.line_start(key.span.start);
             let indent = self.text.get(start..key.span.start).unwrap_or("");
             if !indent.bytes().all(|b| b == b' ') {
-                return Err(refuse("frontmatter_edit_refused", "the key does not stand at the start of its line"));
+                return Err(refuse(
+                    "frontmatter_edit_refused",
+                    "the key does not stand at the start of its line",
+                ));
             }
-            let end = keys.get(i + 1).map_or(self.range.end, |next| self.line_start(next.span.start));
+            let end = keys
+                .get(i + 1)
+                .map_or(self.range.end, |next| self.line_start(next.span.start));
             if end <= start {
-                return Err(refuse("frontmatter_edit_refused", "two keys stand on one line"));
+                return Err(refuse(
+                    "frontmatter_edit_refused",
+                    "two keys stand on one line",
+                ));
             }
             out.push((key, start..self.own_end(start, end)));
         }
@@ -96,7 +129,9 @@ impl<'a> Edit<'a> {
 
     fn line_start(&self, at: usize) -> usize {
         let before = self.text.get(self.range.start..at).unwrap_or("");
-        before.rfind(['\n', '\r']).map_or(self.range.start, |i| self.range.start + i + 1)
+        before
+            .rfind(['\n', '\r'])
+            .map_or(self.range.start, |i| self.range.start + i + 1)
     }
 
     /// Comments and empty lines before the next key are not the key's own.
@@ -118,15 +153,29 @@ impl<'a> Edit<'a> {
         let [(key, _)] = places else { return None };
         let span = key.scalar.clone()?;
         let old = self.text.get(span.clone())?.trim_end();
-        let usable = !old.is_empty() && !old.contains(['\n', '\r']) && self.text.get(key.span.end..span.start)?.contains(' ');
+        let usable = !old.is_empty()
+            && !old.contains(['\n', '\r'])
+            && self.text.get(key.span.end..span.start)?.contains(' ');
         usable.then_some(())?;
-        Some(vec![(span.start..span.start + old.len(), source::value(self.value?))])
+        Some(vec![(
+            span.start..span.start + old.len(),
+            source::value(self.value?),
+        )])
     }
 
     fn by_lines(&self, places: &[(&Key, Range<usize>)]) -> Vec<(Range<usize>, String)> {
-        let mut changes: Vec<_> = places.iter().map(|(_, lines)| (lines.clone(), String::new())).collect();
-        let Some(value) = self.value else { return changes };
-        let line = format!("{}: {}", source::scalar(self.key, false), source::value(value));
+        let mut changes: Vec<_> = places
+            .iter()
+            .map(|(_, lines)| (lines.clone(), String::new()))
+            .collect();
+        let Some(value) = self.value else {
+            return changes;
+        };
+        let line = format!(
+            "{}: {}",
+            source::scalar(self.key, false),
+            source::value(value)
+        );
         match (changes.last_mut(), places.last()) {
             (Some((lines, new)), Some((key, _))) => {
                 let old = self.text.get(lines.clone()).unwrap_or("");
@@ -136,9 +185,16 @@ impl<'a> Edit<'a> {
             _ => {
                 let fence = self.text.get(..self.range.start).unwrap_or("");
                 let first = self.header.keys.first();
-                let indent = first.map_or("", |k| self.text.get(self.line_start(k.span.start)..k.span.start).unwrap_or(""));
+                let indent = first.map_or("", |k| {
+                    self.text
+                        .get(self.line_start(k.span.start)..k.span.start)
+                        .unwrap_or("")
+                });
                 let at = self.range.end;
-                changes.push((at..at, format!("{indent}{line}{}", line_ending(fence).unwrap_or("\n"))));
+                changes.push((
+                    at..at,
+                    format!("{indent}{line}{}", line_ending(fence).unwrap_or("\n")),
+                ));
             }
         }
         changes
@@ -146,7 +202,9 @@ impl<'a> Edit<'a> {
 
     /// The result reads as asked, and every other key as before.
     fn proven(&self, result: &str) -> bool {
-        let Ok(mut new) = read(result) else { return false };
+        let Ok(mut new) = read(result) else {
+            return false;
+        };
         let got = new.map.shift_remove(self.key);
         let mut old = self.header.map.clone();
         old.shift_remove(self.key);
@@ -165,8 +223,14 @@ fn read(text: &str) -> Result<Header, EditError> {
     };
     let mut lines = Lines::new(text);
     yaml::read(text, header, &mut lines).map_err(|broken| {
-        let message = format!("the header cannot be read at {}: {}", broken.issue.location, broken.issue.message);
-        EditError { code: "frontmatter_unparsable", message }
+        let message = format!(
+            "the header cannot be read at {}: {}",
+            broken.issue.location, broken.issue.message
+        );
+        EditError {
+            code: "frontmatter_unparsable",
+            message,
+        }
     })
 }
 
@@ -196,9 +260,15 @@ fn line_ending(text: &str) -> Option<&'static str> {
 }
 
 fn unproven(key: &str) -> EditError {
-    refuse("frontmatter_edit_refused", &format!("`{key}` cannot be set without changing other keys; edit the header as text"))
+    refuse(
+        "frontmatter_edit_refused",
+        &format!("`{key}` cannot be set without changing other keys; edit the header as text"),
+    )
 }
 
 fn refuse(code: &'static str, message: &str) -> EditError {
-    EditError { code, message: message.to_owned() }
+    EditError {
+        code,
+        message: message.to_owned(),
+    }
 }

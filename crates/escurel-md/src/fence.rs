@@ -20,11 +20,16 @@ pub(crate) enum Fence {
 
 pub(crate) fn find(text: &str) -> Fence {
     let start = if text.starts_with(BOM) { BOM.len() } else { 0 };
-    let Some(header) = fence_line(text, start, &["---"]) else { return Fence::None { body: start } };
+    let Some(header) = fence_line(text, start, &["---"]) else {
+        return Fence::None { body: start };
+    };
     let mut at = header;
     while at < text.len() {
         if let Some(body) = fence_line(text, at, &["---", "..."]) {
-            return Fence::Closed { header: header..at, body };
+            return Fence::Closed {
+                header: header..at,
+                body,
+            };
         }
         at = next_line(text, at);
     }

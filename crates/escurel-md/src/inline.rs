@@ -33,7 +33,9 @@ pub(crate) fn pairs(text: &str, range: Range<usize>, mut found: impl FnMut(Pair)
     let mut at = range.start;
     while let Some(i) = b.get(at..end).and_then(|s| memchr(b'[', s)) {
         let start = at + i;
-        let run = b.get(start..end).map_or(0, |s| s.iter().take_while(|c| **c == b'[').count());
+        let run = b
+            .get(start..end)
+            .map_or(0, |s| s.iter().take_while(|c| **c == b'[').count());
         at = start + run;
         let escaped = is_escaped(b, start);
         if run < 2 || (run == 2 && escaped) {
@@ -41,7 +43,10 @@ pub(crate) fn pairs(text: &str, range: Range<usize>, mut found: impl FnMut(Pair)
         }
         match close(b, at, end) {
             Close::Found { after, clean } => {
-                found(Pair { span: at - 2..after, clean });
+                found(Pair {
+                    span: at - 2..after,
+                    clean,
+                });
                 at = after;
             }
             Close::None { resume } => at = resume,
@@ -50,9 +55,14 @@ pub(crate) fn pairs(text: &str, range: Range<usize>, mut found: impl FnMut(Pair)
 }
 
 enum Close {
-    Found { after: usize, clean: bool },
+    Found {
+        after: usize,
+        clean: bool,
+    },
     /// No partner on this line; the search goes on at `resume`.
-    None { resume: usize },
+    None {
+        resume: usize,
+    },
 }
 
 fn close(b: &[u8], from: usize, end: usize) -> Close {
@@ -63,7 +73,12 @@ fn close(b: &[u8], from: usize, end: usize) -> Close {
         match b.get(i) {
             Some(b'\n' | b'\r') => return Close::None { resume: i },
             Some(b'[') if next == Some(&b'[') => return Close::None { resume: i },
-            Some(b']') if next == Some(&b']') => return Close::Found { after: i + 2, clean },
+            Some(b']') if next == Some(&b']') => {
+                return Close::Found {
+                    after: i + 2,
+                    clean,
+                };
+            }
             Some(b'[' | b']') => clean = false,
             Some(b'\\') if matches!(next, Some(b'[' | b']')) => {
                 clean = false;
@@ -84,7 +99,9 @@ pub(crate) fn is_escaped(b: &[u8], at: usize) -> bool {
 
 /// Offsets of `%%` marks.
 pub(crate) fn comment_marks(text: &str, range: Range<usize>, out: &mut Vec<usize>) {
-    let Some(slice) = text.as_bytes().get(range.clone()) else { return };
+    let Some(slice) = text.as_bytes().get(range.clone()) else {
+        return;
+    };
     for i in memmem::find_iter(slice, b"%%") {
         if !is_escaped(text.as_bytes(), range.start + i) {
             out.push(range.start + i);
@@ -93,8 +110,15 @@ pub(crate) fn comment_marks(text: &str, range: Range<usize>, out: &mut Vec<usize
 }
 
 /// Spans of `#tag`s, the `#` included, outside of `links`.
-pub(crate) fn tags(text: &str, range: Range<usize>, links: &[Range<usize>], mut found: impl FnMut(Range<usize>)) {
-    let Some(slice) = text.as_bytes().get(range.clone()) else { return };
+pub(crate) fn tags(
+    text: &str,
+    range: Range<usize>,
+    links: &[Range<usize>],
+    mut found: impl FnMut(Range<usize>),
+) {
+    let Some(slice) = text.as_bytes().get(range.clone()) else {
+        return;
+    };
     let mut links = links.iter().peekable();
     for i in memchr_iter(b'#', slice) {
         let at = range.start + i;
@@ -107,7 +131,10 @@ pub(crate) fn tags(text: &str, range: Range<usize>, links: &[Range<usize>], mut 
         let name = text.get(at + 1..range.end).unwrap_or("");
         let len = name.find(|c: char| !is_tag_char(c)).unwrap_or(name.len());
         let name = name.get(..len).unwrap_or("").trim_end_matches(['-', '/']);
-        if name.chars().any(|c| !c.is_numeric() && !matches!(c, '-' | '/' | '_')) {
+        if name
+            .chars()
+            .any(|c| !c.is_numeric() && !matches!(c, '-' | '/' | '_'))
+        {
             found(at..at + 1 + name.len());
         }
     }
@@ -116,7 +143,9 @@ pub(crate) fn tags(text: &str, range: Range<usize>, links: &[Range<usize>], mut 
 fn opens_tag(text: &str, at: usize) -> bool {
     match text.get(..at).and_then(|s| s.chars().next_back()) {
         None => true,
-        Some(c) => c.is_whitespace() || matches!(c, '(' | ',' | ';' | '“' | '„' | '«' | '（' | '、'),
+        Some(c) => {
+            c.is_whitespace() || matches!(c, '(' | ',' | ';' | '“' | '„' | '«' | '（' | '、')
+        }
     }
 }
 
@@ -129,7 +158,12 @@ fn is_tag_char(c: char) -> bool {
 pub(crate) fn block_id(text: &str, run: Range<usize>) -> Option<(Range<usize>, usize)> {
     let line = text.get(run.clone())?.trim_end();
     let end = run.start + line.len();
-    let id_len: usize = line.chars().rev().take_while(|c| is_id_char(*c)).map(char::len_utf8).sum();
+    let id_len: usize = line
+        .chars()
+        .rev()
+        .take_while(|c| is_id_char(*c))
+        .map(char::len_utf8)
+        .sum();
     let before = line.get(..line.len() - id_len)?.strip_suffix('^')?;
     let opens = before.is_empty() || before.ends_with(char::is_whitespace);
     (id_len > 0 && opens).then(|| (end - id_len..end, run.start + before.trim_end().len()))

@@ -17,6 +17,8 @@ mod names;
 mod page;
 mod parse;
 mod path;
+#[cfg(feature = "planted-panic")]
+mod planted;
 mod schema;
 mod units;
 mod validate;
@@ -27,7 +29,9 @@ mod yaml;
 pub use edit::{EditError, set_frontmatter_key};
 pub use issue::{CODES, CodeInfo, Issue, Severity};
 pub use names::{name_key, nfc, slug};
-pub use page::{Anchored, Block, BlockKind, Heading, ItemAnchor, Layout, Link, LinkKind, Page, PageType};
+pub use page::{
+    Anchored, Block, BlockKind, Heading, ItemAnchor, Layout, Link, LinkKind, Page, PageType,
+};
 pub use parse::parse;
 pub use path::{PathError, check_page_path};
 pub use schema::{

@@ -25,7 +25,11 @@ impl<'a> Lines<'a> {
                 starts.push(i + 1);
             }
         }
-        Lines { text, starts, last: (0, 0, 1) }
+        Lines {
+            text,
+            starts,
+            last: (0, 0, 1),
+        }
     }
 
     /// 1-based line of an offset.
@@ -34,7 +38,9 @@ impl<'a> Lines<'a> {
     }
 
     fn index(&self, offset: usize) -> usize {
-        self.starts.partition_point(|s| *s <= offset).saturating_sub(1)
+        self.starts
+            .partition_point(|s| *s <= offset)
+            .saturating_sub(1)
     }
 
     /// 1-based line and column, the column in characters.
@@ -54,6 +60,11 @@ impl<'a> Lines<'a> {
     pub(crate) fn range(&self, line: u32) -> Range<usize> {
         let index = (line as usize).saturating_sub(1);
         let start = self.starts.get(index).copied().unwrap_or(self.text.len());
-        start..self.starts.get(index + 1).copied().unwrap_or(self.text.len())
+        start
+            ..self
+                .starts
+                .get(index + 1)
+                .copied()
+                .unwrap_or(self.text.len())
     }
 }

@@ -174,14 +174,22 @@ impl Page {
     /// True when there is a header that could not be read: the page is body
     /// only and what the header said, rights included, is unknown.
     pub fn header_unreadable(&self) -> bool {
-        self.issues.iter().any(|i| i.code == "frontmatter_unparsable" || i.code == "frontmatter_unclosed")
+        self.issues
+            .iter()
+            .any(|i| i.code == "frontmatter_unparsable" || i.code == "frontmatter_unclosed")
     }
 
     /// Every anchor of the page, in the order headings, blocks, items.
     pub fn anchors(&self) -> impl Iterator<Item = &str> {
         let headings = self.headings.iter().map(|h| h.anchor.as_str());
-        let blocks = self.blocks.iter().filter(|b| b.kind != BlockKind::Heading).map(|b| b.anchor.as_str());
-        headings.chain(blocks).chain(self.item_anchors.iter().map(|a| a.anchor.as_str()))
+        let blocks = self
+            .blocks
+            .iter()
+            .filter(|b| b.kind != BlockKind::Heading)
+            .map(|b| b.anchor.as_str());
+        headings
+            .chain(blocks)
+            .chain(self.item_anchors.iter().map(|a| a.anchor.as_str()))
     }
 
     /// What `anchor`, as written in a link, addresses: heading text, slug,
@@ -191,16 +199,30 @@ impl Page {
         if let Some(id) = anchor.strip_prefix('^') {
             return self.find_block(id);
         }
-        self.find_heading(anchor).or_else(|| self.find_block(anchor)).or_else(|| self.find_nested(anchor))
+        self.find_heading(anchor)
+            .or_else(|| self.find_block(anchor))
+            .or_else(|| self.find_nested(anchor))
     }
 
     fn find_block(&self, id: &str) -> Option<Anchored<'_>> {
-        let block = self.blocks.iter().find(|b| b.kind != BlockKind::Heading && b.anchor == id);
+        let block = self
+            .blocks
+            .iter()
+            .find(|b| b.kind != BlockKind::Heading && b.anchor == id);
         let span = match block {
             Some(b) => b.span.clone(),
-            None => self.item_anchors.iter().find(|a| a.anchor == id)?.span.clone(),
+            None => self
+                .item_anchors
+                .iter()
+                .find(|a| a.anchor == id)?
+                .span
+                .clone(),
         };
-        Some(Anchored { anchor: id.to_owned(), span, heading: None })
+        Some(Anchored {
+            anchor: id.to_owned(),
+            span,
+            heading: None,
+        })
     }
 
     fn find_heading(&self, anchor: &str) -> Option<Anchored<'_>> {
@@ -208,9 +230,15 @@ impl Page {
         let exact = self.headings.iter().find(|h| h.anchor == key);
         let slug = || {
             let slug = names::slug(anchor);
-            self.headings.iter().find(|h| h.anchor == slug && !slug.is_empty())
+            self.headings
+                .iter()
+                .find(|h| h.anchor == slug && !slug.is_empty())
         };
-        let text = || self.headings.iter().find(|h| names::name_key(&h.text) == key);
+        let text = || {
+            self.headings
+                .iter()
+                .find(|h| names::name_key(&h.text) == key)
+        };
         exact.or_else(text).or_else(slug).map(anchored)
     }
 
@@ -223,7 +251,8 @@ impl Page {
             let (key, slug) = (names::name_key(part.trim()), names::slug(part));
             let at = self.headings.iter().enumerate().skip(next).find(|(_, h)| {
                 within.contains(&h.span.start)
-                    && (names::name_key(&h.text) == key || (!slug.is_empty() && names::slug(&h.text) == slug))
+                    && (names::name_key(&h.text) == key
+                        || (!slug.is_empty() && names::slug(&h.text) == slug))
             });
             let (index, heading) = at?;
             within = heading.section.clone();
@@ -235,5 +264,9 @@ impl Page {
 }
 
 fn anchored(h: &Heading) -> Anchored<'_> {
-    Anchored { anchor: h.anchor.clone(), span: h.section.clone(), heading: Some(h) }
+    Anchored {
+        anchor: h.anchor.clone(),
+        span: h.section.clone(),
+        heading: Some(h),
+    }
 }

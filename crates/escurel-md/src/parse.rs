@@ -27,8 +27,10 @@ pub fn parse(path: &str, bytes: &[u8], layout: Layout) -> Page {
     let mut page = blank(path);
     page.utf8 = utf8;
     if !utf8 {
-        let message = "The file is not UTF-8; it is shown with replacement marks and cannot be changed here.";
-        page.issues.push(Issue::new("not_utf8", issue::at(1, 1), message));
+        let message =
+            "The file is not UTF-8; it is shown with replacement marks and cannot be changed here.";
+        page.issues
+            .push(Issue::new("not_utf8", issue::at(1, 1), message));
     }
     let mut lines = Lines::new(&text);
     let (header, body_start) = header(&text, &mut lines, &mut page.issues);
@@ -53,11 +55,30 @@ pub fn parse(path: &str, bytes: &[u8], layout: Layout) -> Page {
 
 fn blank(path: &str) -> Page {
     Page {
-        path: path.to_owned(), page_type: PageType::Instance, skill: String::new(), id: String::new(),
-        title: String::new(), aliases: Vec::new(), tags: Vec::new(), at: None, description: None,
-        layer: None, scenario: None, hidden: false, identity_clear: true, frontmatter: Map::new(),
-        text: String::new(), utf8: true, body: 0..0, body_line: 1, headings: Vec::new(),
-        blocks: Vec::new(), item_anchors: Vec::new(), links: Vec::new(), schema: None, issues: Vec::new(),
+        path: path.to_owned(),
+        page_type: PageType::Instance,
+        skill: String::new(),
+        id: String::new(),
+        title: String::new(),
+        aliases: Vec::new(),
+        tags: Vec::new(),
+        at: None,
+        description: None,
+        layer: None,
+        scenario: None,
+        hidden: false,
+        identity_clear: true,
+        frontmatter: Map::new(),
+        text: String::new(),
+        utf8: true,
+        body: 0..0,
+        body_line: 1,
+        headings: Vec::new(),
+        blocks: Vec::new(),
+        item_anchors: Vec::new(),
+        links: Vec::new(),
+        schema: None,
+        issues: Vec::new(),
     }
 }
 
@@ -69,8 +90,13 @@ fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
     }
     let units = |read: fn([u8; 2]) -> u16| {
         let rest = bytes.get(2..).unwrap_or(&[]);
-        let units = rest.chunks_exact(2).filter_map(move |c| <[u8; 2]>::try_from(c).ok()).map(read);
-        let text = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>();
+        let units = rest
+            .chunks_exact(2)
+            .filter_map(move |c| <[u8; 2]>::try_from(c).ok())
+            .map(read);
+        let text = char::decode_utf16(units)
+            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect::<String>();
         (Cow::Owned(text), false)
     };
     match bytes {
@@ -82,11 +108,18 @@ fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
 
 /// The header, empty when there is none or it is bad, and where the body starts.
 fn header<'a>(text: &'a str, lines: &mut Lines<'a>, issues: &mut Vec<Issue>) -> (Header, usize) {
-    let empty = || Header { identity_clear: true, ..Header::default() };
+    let empty = || Header {
+        identity_clear: true,
+        ..Header::default()
+    };
     match fence::find(text) {
         Fence::None { body } => (empty(), body),
         Fence::Unclosed { body } => {
-            let issue = Issue::new("frontmatter_unclosed", issue::at(1, 1), "The header that `---` opens is never closed; everything is read as body.");
+            let issue = Issue::new(
+                "frontmatter_unclosed",
+                issue::at(1, 1),
+                "The header that `---` opens is never closed; everything is read as body.",
+            );
             issues.push(issue.suggest("Add a line `---` after the header."));
             (empty(), body)
         }
@@ -95,17 +128,28 @@ fn header<'a>(text: &'a str, lines: &mut Lines<'a>, issues: &mut Vec<Issue>) -> 
             Err(broken) => {
                 issues.push(broken.issue);
                 // Two rules around a paragraph are no header: nothing is hidden.
-                let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+                let start = if text.starts_with('\u{feff}') {
+                    '\u{feff}'.len_utf8()
+                } else {
+                    0
+                };
                 (empty(), if broken.mapping { body } else { start })
             }
         },
     }
 }
 
-fn header_links(text: &str, header: &Header, lines: &mut Lines<'_>, issues: &mut Vec<Issue>) -> Vec<Link> {
+fn header_links(
+    text: &str,
+    header: &Header,
+    lines: &mut Lines<'_>,
+    issues: &mut Vec<Issue>,
+) -> Vec<Link> {
     let mut out = Vec::with_capacity(header.links.len());
     for found in &header.links {
-        let Some(raw) = text.get(found.span.clone()) else { continue };
+        let Some(raw) = text.get(found.span.clone()) else {
+            continue;
+        };
         let (line, col) = lines.position(found.span.start);
         match Wikilink::parse(found.decoded.as_deref().unwrap_or(raw)) {
             Ok(target) => out.push(Link {
@@ -118,7 +162,11 @@ fn header_links(text: &str, header: &Header, lines: &mut Lines<'_>, issues: &mut
                 col,
                 src_anchor: None,
             }),
-            Err(e) => issues.push(Issue::new("wikilink_malformed", issue::at(line, col), e.message)),
+            Err(e) => issues.push(Issue::new(
+                "wikilink_malformed",
+                issue::at(line, col),
+                e.message,
+            )),
         }
     }
     out
@@ -136,8 +184,13 @@ fn fill(page: &mut Page, body_tags: &[String], layout: Layout) {
     page.hidden = map.get("hidden").is_some_and(schema::truthy);
     page.at = schema::text(map.get("at")).and_then(|at| When::parse(&at));
     if page.at.is_none() && map.get("at").is_some_and(|v| !v.is_null()) {
-        let issue = Issue::new("frontmatter_at_unreadable", "frontmatter.at", "`at` is neither an instant nor a day.");
-        page.issues.push(issue.suggest("Write 2026-04-12T10:00:00Z or 2026-04-12."));
+        let issue = Issue::new(
+            "frontmatter_at_unreadable",
+            "frontmatter.at",
+            "`at` is neither an instant nor a day.",
+        );
+        page.issues
+            .push(issue.suggest("Write 2026-04-12T10:00:00Z or 2026-04-12."));
     }
     schema::check_acl(map, &mut page.issues);
     if page.page_type == PageType::Skill {
@@ -147,13 +200,18 @@ fn fill(page: &mut Page, body_tags: &[String], layout: Layout) {
 
 fn tags<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut seen = HashSet::new();
-    let names = names.map(|n| n.trim_start_matches('#').trim()).filter(|n| !n.is_empty());
-    names.filter(|n| seen.insert(name_key(n))).map(str::to_owned).collect()
+    let names = names
+        .map(|n| n.trim_start_matches('#').trim())
+        .filter(|n| !n.is_empty());
+    names
+        .filter(|n| seen.insert(name_key(n)))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(feature = "planted-panic")]
 fn planted(text: &str) {
-    assert!(!text.contains("pg!"), "planted");
+    crate::planted::check(text, *b"pg!");
 }
 
 #[cfg(not(feature = "planted-panic"))]

@@ -44,7 +44,11 @@ fn check(s: &str) -> Result<(), PathError> {
     check_shape(s)?;
     // Compatibility forms of dots and slashes, as some file systems and
     // browsers fold them.
-    if s.is_ascii() { Ok(()) } else { check_shape(&s.nfkc().collect::<String>()) }
+    if s.is_ascii() {
+        Ok(())
+    } else {
+        check_shape(&s.nfkc().collect::<String>())
+    }
 }
 
 fn check_shape(s: &str) -> Result<(), PathError> {
@@ -52,7 +56,11 @@ fn check_shape(s: &str) -> Result<(), PathError> {
         return Err(invalid("the path holds a backslash"));
     }
     let b = s.as_bytes();
-    if b.len() >= 2 && b.first().is_some_and(u8::is_ascii_alphabetic) && b.get(1) == Some(&b':') && b.get(2) != Some(&b':') {
+    if b.len() >= 2
+        && b.first().is_some_and(u8::is_ascii_alphabetic)
+        && b.get(1) == Some(&b':')
+        && b.get(2) != Some(&b':')
+    {
         return Err(invalid("the path names a drive"));
     }
     for segment in s.split("::").flat_map(|part| part.split('/')) {
@@ -95,5 +103,8 @@ pub(crate) fn percent_decode(s: &str) -> Vec<u8> {
 }
 
 fn invalid(why: &str) -> PathError {
-    PathError { code: "page_id_invalid", message: format!("{why}; give a path relative to the page root with `/` between names") }
+    PathError {
+        code: "page_id_invalid",
+        message: format!("{why}; give a path relative to the page root with `/` between names"),
+    }
 }

@@ -135,7 +135,11 @@ pub(crate) fn read(id: &str, map: &Map<String, Value>, issues: &mut Vec<Issue>) 
 pub(crate) fn check_acl(map: &Map<String, Value>, issues: &mut Vec<Issue>) {
     for key in ["acl", "acl_defaults"] {
         if let Some((_, Some(problem))) = map.get(key).map(acl) {
-            issues.push(Issue::new("acl_malformed", format!("frontmatter.{key}"), problem));
+            issues.push(Issue::new(
+                "acl_malformed",
+                format!("frontmatter.{key}"),
+                problem,
+            ));
         }
     }
 }
@@ -147,8 +151,19 @@ fn acl(value: &Value) -> (Option<Acl>, Option<String>) {
         if value.is_null() {
             return (None, None);
         }
-        let acl = Acl { read: deny(), create: deny(), update: deny(), delete: deny() };
-        return (Some(acl), Some("An access list is a mapping from read, create, update and delete to groups.".to_owned()));
+        let acl = Acl {
+            read: deny(),
+            create: deny(),
+            update: deny(),
+            delete: deny(),
+        };
+        return (
+            Some(acl),
+            Some(
+                "An access list is a mapping from read, create, update and delete to groups."
+                    .to_owned(),
+            ),
+        );
     };
     let mut acl = Acl::default();
     let mut problem = None;
@@ -159,7 +174,9 @@ fn acl(value: &Value) -> (Option<Acl>, Option<String>) {
             "update" => &mut acl.update,
             "delete" => &mut acl.delete,
             _ => {
-                problem.get_or_insert_with(|| format!("`{verb}` is none of read, create, update, delete."));
+                problem.get_or_insert_with(|| {
+                    format!("`{verb}` is none of read, create, update, delete.")
+                });
                 continue;
             }
         };
@@ -167,7 +184,9 @@ fn acl(value: &Value) -> (Option<Acl>, Option<String>) {
             Some(groups) => *slot = groups,
             None => {
                 *slot = deny();
-                problem.get_or_insert_with(|| format!("The groups of `{verb}` cannot be read, so nobody has this right."));
+                problem.get_or_insert_with(|| {
+                    format!("The groups of `{verb}` cannot be read, so nobody has this right.")
+                });
             }
         }
     }
@@ -178,7 +197,11 @@ fn acl(value: &Value) -> (Option<Acl>, Option<String>) {
 fn groups_of(value: &Value) -> Option<Option<Vec<String>>> {
     match value {
         Value::Null => Some(None),
-        Value::Array(items) => items.iter().map(|v| text(Some(v))).collect::<Option<Vec<_>>>().map(Some),
+        Value::Array(items) => items
+            .iter()
+            .map(|v| text(Some(v)))
+            .collect::<Option<Vec<_>>>()
+            .map(Some),
         other => text(Some(other)).map(|group| Some(vec![group])),
     }
 }
@@ -192,8 +215,14 @@ fn autonomy(map: &Map<String, Value>, issues: &mut Vec<Issue>) -> Option<Autonom
         Some("review") => Some(Autonomy::Review),
         Some("confirm") => Some(Autonomy::Confirm),
         _ => {
-            let message = format!("`autonomy` is {value}, which is no known policy; the skill is held for review.");
-            let issue = Issue::new("frontmatter_autonomy_unknown", "frontmatter.autonomy", message);
+            let message = format!(
+                "`autonomy` is {value}, which is no known policy; the skill is held for review."
+            );
+            let issue = Issue::new(
+                "frontmatter_autonomy_unknown",
+                "frontmatter.autonomy",
+                message,
+            );
             issues.push(issue.suggest("Use auto, review or confirm."));
             None
         }
@@ -208,7 +237,11 @@ fn visibility(map: &Map<String, Value>, issues: &mut Vec<Issue>) -> Option<Visib
         Some("owner") => Some(Visibility::Owner),
         _ => {
             let message = format!("`visibility` is {value}; instances are treated as private.");
-            let issue = Issue::new("frontmatter_value_unreadable", "frontmatter.visibility", message);
+            let issue = Issue::new(
+                "frontmatter_value_unreadable",
+                "frontmatter.visibility",
+                message,
+            );
             issues.push(issue.suggest("Use public or owner."));
             Some(Visibility::Owner)
         }
@@ -218,12 +251,21 @@ fn visibility(map: &Map<String, Value>, issues: &mut Vec<Issue>) -> Option<Visib
 fn backend(value: Option<&Value>, issues: &mut Vec<Issue>) -> Backend {
     let empty = || Value::Object(Map::new());
     let Some(value) = value.filter(|v| !v.is_null()) else {
-        return Backend { kind: BackendKind::Markdown, config: empty() };
+        return Backend {
+            kind: BackendKind::Markdown,
+            config: empty(),
+        };
     };
     let (word, config) = match value {
         Value::Object(map) => {
             let mut config = map.clone();
-            (config.shift_remove("kind").as_ref().and_then(|k| text(Some(k))), Value::Object(config))
+            (
+                config
+                    .shift_remove("kind")
+                    .as_ref()
+                    .and_then(|k| text(Some(k))),
+                Value::Object(config),
+            )
         }
         other => (text(Some(other)), empty()),
     };
@@ -236,11 +278,17 @@ fn backend(value: Option<&Value>, issues: &mut Vec<Issue>) -> Backend {
         _ => None,
     };
     if kind.is_none() {
-        let message = format!("`backend` has kind {:?}; its instances are treated as markdown.", word.unwrap_or_default());
+        let message = format!(
+            "`backend` has kind {:?}; its instances are treated as markdown.",
+            word.unwrap_or_default()
+        );
         let issue = Issue::new("backend_malformed", "frontmatter.backend", message);
         issues.push(issue.suggest("Use markdown, sql_view, document, openapi or mcp."));
     }
-    Backend { kind: kind.unwrap_or(BackendKind::Markdown), config }
+    Backend {
+        kind: kind.unwrap_or(BackendKind::Markdown),
+        config,
+    }
 }
 
 /// A scalar as trimmed text; nothing for an empty one, a list or a mapping.
@@ -258,7 +306,10 @@ pub(crate) fn text(value: Option<&Value>) -> Option<String> {
 pub(crate) fn names(value: Option<&Value>) -> Vec<String> {
     match value {
         Some(Value::Array(items)) => items.iter().filter_map(|v| text(Some(v))).collect(),
-        Some(Value::String(s)) => s.split(',').filter_map(|v| text(Some(&Value::String(v.to_owned())))).collect(),
+        Some(Value::String(s)) => s
+            .split(',')
+            .filter_map(|v| text(Some(&Value::String(v.to_owned()))))
+            .collect(),
         other => text(other).into_iter().collect(),
     }
 }
@@ -266,7 +317,10 @@ pub(crate) fn names(value: Option<&Value>) -> Vec<String> {
 pub(crate) fn truthy(value: &Value) -> bool {
     match value {
         Value::Bool(b) => *b,
-        Value::String(s) => matches!(s.trim().to_ascii_lowercase().as_str(), "true" | "yes" | "on"),
+        Value::String(s) => matches!(
+            s.trim().to_ascii_lowercase().as_str(),
+            "true" | "yes" | "on"
+        ),
         _ => false,
     }
 }

@@ -37,7 +37,9 @@ pub fn units(page: &Page) -> Vec<Unit> {
             path.enter(page, current);
         }
         let joins = !opens
-            && out.last().is_some_and(|u| block.span.end.saturating_sub(u.span.start) <= JOINED && u.blocks.end == i);
+            && out.last().is_some_and(|u| {
+                block.span.end.saturating_sub(u.span.start) <= JOINED && u.blocks.end == i
+            });
         match out.last_mut().filter(|_| joins) {
             Some(unit) => {
                 unit.span.end = block.span.end;
@@ -48,7 +50,11 @@ pub fn units(page: &Page) -> Vec<Unit> {
     }
     if out.is_empty() {
         let at = page.body.start;
-        out.push(Unit { headings: String::new(), span: at..at, blocks: 0..0 });
+        out.push(Unit {
+            headings: String::new(),
+            span: at..at,
+            blocks: 0..0,
+        });
     }
     out
 }
@@ -58,7 +64,11 @@ fn push_windows(page: &Page, span: Range<usize>, block: u32, headings: &str, out
     let mut start = span.start;
     loop {
         let end = window_end(&page.text, start, span.end);
-        out.push(Unit { headings: headings.to_owned(), span: start..end, blocks: block..block + 1 });
+        out.push(Unit {
+            headings: headings.to_owned(),
+            span: start..end,
+            blocks: block..block + 1,
+        });
         if end >= span.end {
             return;
         }
@@ -81,8 +91,14 @@ fn window_end(text: &str, start: usize, end: usize) -> usize {
     let cut = |at: Option<usize>, len: usize| at.map(|i| start + i + len).filter(|at| *at > half);
     cut(window.rfind(['\n', '\r']), 1)
         .or_else(|| {
-            let sentence = [". ", "! ", "? "].iter().filter_map(|m| Some((window.rfind(m)?, m.len()))).max();
-            let wide = window.rmatch_indices(['。', '！', '？', '।', '؟']).next().map(|(i, m)| (i, m.len()));
+            let sentence = [". ", "! ", "? "]
+                .iter()
+                .filter_map(|m| Some((window.rfind(m)?, m.len())))
+                .max();
+            let wide = window
+                .rmatch_indices(['。', '！', '？', '।', '؟'])
+                .next()
+                .map(|(i, m)| (i, m.len()));
             let (at, len) = sentence.max(wide)?;
             cut(Some(at), len)
         })
@@ -108,12 +124,19 @@ struct HeadingPath {
 
 impl HeadingPath {
     fn enter(&mut self, page: &Page, heading: Option<u32>) {
-        let Some((index, h)) = heading.and_then(|i| Some((i, page.headings.get(i as usize)?))) else { return };
+        let Some((index, h)) = heading.and_then(|i| Some((i, page.headings.get(i as usize)?)))
+        else {
+            return;
+        };
         while self.open.last().is_some_and(|(level, _)| *level >= h.level) {
             self.open.pop();
         }
         self.open.push((h.level, index));
-        let texts = self.open.iter().filter_map(|(_, i)| page.headings.get(*i as usize)).map(|h| clip(&h.text));
+        let texts = self
+            .open
+            .iter()
+            .filter_map(|(_, i)| page.headings.get(*i as usize))
+            .map(|h| clip(&h.text));
         self.joined = texts.collect::<Vec<_>>().join(" › ");
     }
 }

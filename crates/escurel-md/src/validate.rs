@@ -50,7 +50,11 @@ fn check_schema(page: &Page, world: &dyn World, found: &mut Vec<Issue>) {
     for key in &schema.required_frontmatter {
         if !has(page, key) {
             let message = format!("The skill `{}` requires `{key}`.", page.skill);
-            let issue = Issue::new("frontmatter_required_key_missing", format!("frontmatter.{key}"), message);
+            let issue = Issue::new(
+                "frontmatter_required_key_missing",
+                format!("frontmatter.{key}"),
+                message,
+            );
             found.push(issue.suggest(format!("Add `{key}:` to the header.")));
         }
     }
@@ -58,28 +62,62 @@ fn check_schema(page: &Page, world: &dyn World, found: &mut Vec<Issue>) {
 
 fn has(page: &Page, key: &str) -> bool {
     // Identity keys have defaults that fulfil the requirement.
-    matches!(key, "id" | "skill" | "type") || page.frontmatter.get(key).is_some_and(|v| !v.is_null())
+    matches!(key, "id" | "skill" | "type")
+        || page.frontmatter.get(key).is_some_and(|v| !v.is_null())
 }
 
 fn check_link(page: &Page, link: &Link, world: &dyn World, found: &mut Vec<Issue>) {
     let at = issue::at(link.line, link.col);
-    if let Some(skill) = link.target.skill.as_deref().filter(|s| world.skill(s).is_none()) {
-        found.push(Issue::new("unknown_skill", at, format!("{} names no skill that exists: `{skill}`.", link.raw)));
+    if let Some(skill) = link
+        .target
+        .skill
+        .as_deref()
+        .filter(|s| world.skill(s).is_none())
+    {
+        found.push(Issue::new(
+            "unknown_skill",
+            at,
+            format!("{} names no skill that exists: `{skill}`.", link.raw),
+        ));
         return;
     }
     match world.target(&page.path, link) {
-        Target::Found { anchors_ok, version_known } => {
-            if let Some(anchor) = link.target.anchor.as_deref().filter(|_| !anchors_ok && link.kind != LinkKind::Asset) {
-                found.push(Issue::new("anchor_missing", at.clone(), format!("{} has no heading or block `{anchor}`.", link.raw)));
+        Target::Found {
+            anchors_ok,
+            version_known,
+        } => {
+            if let Some(anchor) = link
+                .target
+                .anchor
+                .as_deref()
+                .filter(|_| !anchors_ok && link.kind != LinkKind::Asset)
+            {
+                found.push(Issue::new(
+                    "anchor_missing",
+                    at.clone(),
+                    format!("{} has no heading or block `{anchor}`.", link.raw),
+                ));
             }
             if version_known == Some(false) {
                 let version = link.target.version.as_deref().unwrap_or("");
-                found.push(Issue::new("version_unknown", at, format!("{} has no version `{version}`.", link.raw)));
+                found.push(Issue::new(
+                    "version_unknown",
+                    at,
+                    format!("{} has no version `{version}`.", link.raw),
+                ));
             }
         }
-        Target::Missing => found.push(Issue::new("link_unresolved", at, format!("No page answers to {}.", link.raw))),
+        Target::Missing => found.push(Issue::new(
+            "link_unresolved",
+            at,
+            format!("No page answers to {}.", link.raw),
+        )),
         Target::Ambiguous(candidates) => {
-            let issue = Issue::new("link_ambiguous", at, format!("{} may mean {} pages.", link.raw, candidates.len()));
+            let issue = Issue::new(
+                "link_ambiguous",
+                at,
+                format!("{} may mean {} pages.", link.raw, candidates.len()),
+            );
             found.push(issue.suggest(format!("Write one of: {}.", candidates.join(", "))));
         }
     }

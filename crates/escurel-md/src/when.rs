@@ -34,7 +34,10 @@ impl When {
             Err(_) if has_offset(s) => return None,
             Err(_) => utc(s.parse::<DateTime>().ok()?)?,
         };
-        Some(When { first: micros, last: micros })
+        Some(When {
+            first: micros,
+            last: micros,
+        })
     }
 
     /// `2026-04-12T08:00:00Z`; a fraction only if there is one.
@@ -42,12 +45,20 @@ impl When {
         match Timestamp::from_microsecond(micros) {
             Ok(instant) => instant.to_string(),
             // Outside the years that RFC 3339 can write.
-            Err(_) => if micros < 0 { "-009999-01-02T01:59:59Z" } else { "9999-12-30T22:00:00Z" }.to_owned(),
+            Err(_) => if micros < 0 {
+                "-009999-01-02T01:59:59Z"
+            } else {
+                "9999-12-30T22:00:00Z"
+            }
+            .to_owned(),
         }
     }
 
     fn day(first: i64) -> When {
-        When { first, last: first + DAY_MICROS - 1 }
+        When {
+            first,
+            last: first + DAY_MICROS - 1,
+        }
     }
 }
 
@@ -62,7 +73,13 @@ fn utc(at: DateTime) -> Option<i64> {
 fn starts_with_date(s: &str) -> bool {
     let b = s.as_bytes();
     b.len() >= 10
-        && b.iter().take(10).enumerate().all(|(i, c)| if i == 4 || i == 7 { *c == b'-' } else { c.is_ascii_digit() })
+        && b.iter().take(10).enumerate().all(|(i, c)| {
+            if i == 4 || i == 7 {
+                *c == b'-'
+            } else {
+                c.is_ascii_digit()
+            }
+        })
 }
 
 fn has_offset(s: &str) -> bool {

@@ -27,7 +27,10 @@ impl Wikilink {
     /// Parses `[[…]]` or the inside of it.
     pub fn parse(s: &str) -> Result<Wikilink, LinkError> {
         let s = s.trim();
-        let inside = s.strip_prefix("[[").and_then(|s| s.strip_suffix("]]")).unwrap_or(s);
+        let inside = s
+            .strip_prefix("[[")
+            .and_then(|s| s.strip_suffix("]]"))
+            .unwrap_or(s);
         planted(inside);
         if inside.contains(['[', ']']) {
             return Err(malformed("a wikilink cannot hold brackets"));
@@ -40,7 +43,10 @@ impl Wikilink {
             Some((head, tail)) => (head.trim(), Some(tail.trim())),
             None => (address, None),
         };
-        let mut link = Wikilink { alias, ..Wikilink::default() };
+        let mut link = Wikilink {
+            alias,
+            ..Wikilink::default()
+        };
         let head = match tail.filter(|t| !t.is_empty()) {
             Some(tail) => {
                 let (anchor, version) = split_version(tail);
@@ -83,7 +89,12 @@ impl Wikilink {
             out.push_str(skill);
             out.push_str("::");
         }
-        for (mark, part) in [("", &self.id), ("#", &self.anchor), ("@", &self.version), ("|", &self.alias)] {
+        for (mark, part) in [
+            ("", &self.id),
+            ("#", &self.anchor),
+            ("@", &self.version),
+            ("|", &self.alias),
+        ] {
             if let Some(part) = part {
                 out.push_str(mark);
                 out.push_str(part);
@@ -91,7 +102,10 @@ impl Wikilink {
         }
         // What follows an empty `#` is no version, so that an id may end like one.
         if self.anchor.is_none() && self.version.is_none() && self.id_ends_like_version() {
-            let at = self.alias.as_ref().map_or(out.len(), |a| out.len() - a.len() - 1);
+            let at = self
+                .alias
+                .as_ref()
+                .map_or(out.len(), |a| out.len() - a.len() - 1);
             out.insert(at, '#');
         }
         out.push_str("]]");
@@ -99,7 +113,9 @@ impl Wikilink {
     }
 
     fn id_ends_like_version(&self) -> bool {
-        self.id.as_deref().is_some_and(|id| split_version(id).1.is_some())
+        self.id
+            .as_deref()
+            .is_some_and(|id| split_version(id).1.is_some())
     }
 
     /// `3` or `v3` as a number.
@@ -112,19 +128,28 @@ impl Wikilink {
 /// The first `|` begins the alias; in table cells it is written `\|`.
 fn split_alias(inside: &str) -> (&str, Option<String>) {
     match inside.split_once('|') {
-        Some((address, alias)) => {
-            (address.trim_end_matches(|c: char| c == '\\' || c.is_whitespace()).trim_start(), some(alias))
-        }
+        Some((address, alias)) => (
+            address
+                .trim_end_matches(|c: char| c == '\\' || c.is_whitespace())
+                .trim_start(),
+            some(alias),
+        ),
         None => (inside.trim(), None),
     }
 }
 
 /// Only a final `@` with digits, and something before it, pins a version.
 fn split_version(s: &str) -> (&str, Option<String>) {
-    let Some((before, version)) = s.rsplit_once('@') else { return (s, None) };
+    let Some((before, version)) = s.rsplit_once('@') else {
+        return (s, None);
+    };
     let digits = version.strip_prefix('v').unwrap_or(version);
     let pins = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    if pins && !before.trim().is_empty() { (before.trim_end(), Some(version.to_owned())) } else { (s, None) }
+    if pins && !before.trim().is_empty() {
+        (before.trim_end(), Some(version.to_owned()))
+    } else {
+        (s, None)
+    }
 }
 
 /// A part of the address; a backslash at its end only escapes what follows.
@@ -138,12 +163,15 @@ fn some(s: &str) -> Option<String> {
 }
 
 fn malformed(why: &str) -> LinkError {
-    LinkError { code: "wikilink_malformed", message: format!("{why}; the form is [[skill::id#anchor@version|alias]]") }
+    LinkError {
+        code: "wikilink_malformed",
+        message: format!("{why}; the form is [[skill::id#anchor@version|alias]]"),
+    }
 }
 
 #[cfg(feature = "planted-panic")]
 fn planted(inside: &str) {
-    assert!(!inside.contains("wl!"), "planted");
+    crate::planted::check(inside, *b"wl!");
 }
 
 #[cfg(not(feature = "planted-panic"))]

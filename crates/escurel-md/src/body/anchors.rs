@@ -25,16 +25,33 @@ pub(super) fn assign(
     for (raw, section) in headings.into_iter().zip(sections) {
         let slug = slug(&raw.text);
         // Punctuation alone leaves nothing to link to.
-        let anchor = names.unique(if slug.is_empty() { "section".to_owned() } else { slug });
+        let anchor = names.unique(if slug.is_empty() {
+            "section".to_owned()
+        } else {
+            slug
+        });
         let line = lines.line(raw.span.start);
-        out.headings.push(Heading { level: raw.level, text: raw.text, anchor, span: raw.span, section, line });
+        out.headings.push(Heading {
+            level: raw.level,
+            text: raw.text,
+            anchor,
+            span: raw.span,
+            section,
+            line,
+        });
     }
     // Ids that an author wrote come before generated ones.
-    let given: Vec<Option<String>> = blocks.iter().map(|b| b.id.as_ref().map(|id| names.unique(id.clone()))).collect();
+    let given: Vec<Option<String>> = blocks
+        .iter()
+        .map(|b| b.id.as_ref().map(|id| names.unique(id.clone())))
+        .collect();
     let mut heading = None;
     for (raw, given) in blocks.into_iter().zip(given) {
         let next = heading.map_or(0, |i: u32| i + 1);
-        let own = out.headings.get(next as usize).filter(|h| raw.kind == BlockKind::Heading && h.span == raw.span);
+        let own = out
+            .headings
+            .get(next as usize)
+            .filter(|h| raw.kind == BlockKind::Heading && h.span == raw.span);
         if own.is_some() {
             heading = Some(next);
         }
@@ -45,14 +62,32 @@ pub(super) fn assign(
         };
         if let Some(id) = raw.id.filter(|id| *id != anchor) {
             let section = own.map(|h| h.section.clone());
-            out.item_anchors.push(ItemAnchor { anchor: id, span: section.unwrap_or_else(|| raw.span.clone()) });
+            out.item_anchors.push(ItemAnchor {
+                anchor: id,
+                span: section.unwrap_or_else(|| raw.span.clone()),
+            });
         }
         let line = lines.line(raw.span.start);
-        out.blocks.push(Block { anchor, kind: raw.kind, span: raw.span, line, heading });
+        out.blocks.push(Block {
+            anchor,
+            kind: raw.kind,
+            span: raw.span,
+            line,
+            heading,
+        });
     }
-    out.item_anchors.extend(items.into_iter().map(|(anchor, span)| ItemAnchor { anchor, span }));
+    out.item_anchors.extend(
+        items
+            .into_iter()
+            .map(|(anchor, span)| ItemAnchor { anchor, span }),
+    );
     if !out.item_anchors.is_empty() {
-        let mut seen: HashSet<String> = out.blocks.iter().filter(|b| b.kind != BlockKind::Heading).map(|b| b.anchor.clone()).collect();
+        let mut seen: HashSet<String> = out
+            .blocks
+            .iter()
+            .filter(|b| b.kind != BlockKind::Heading)
+            .map(|b| b.anchor.clone())
+            .collect();
         out.item_anchors.retain(|a| seen.insert(a.anchor.clone()));
     }
 }

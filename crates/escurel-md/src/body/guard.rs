@@ -72,6 +72,8 @@ fn excess(line: &[u8]) -> Option<(usize, usize)> {
 /// Length of `12.` or `12)` before a space.
 fn ordered(s: &[u8]) -> Option<usize> {
     let digits = s.iter().take(10).take_while(|c| c.is_ascii_digit()).count();
-    let ends = digits <= 9 && matches!(s.get(digits), Some(b'.' | b')')) && matches!(s.get(digits + 1), Some(b' ' | b'\t'));
+    let ends = digits <= 9
+        && matches!(s.get(digits), Some(b'.' | b')'))
+        && matches!(s.get(digits + 1), Some(b' ' | b'\t'));
     ends.then_some(digits + 1)
 }

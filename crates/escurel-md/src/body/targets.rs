@@ -16,19 +16,32 @@ pub(super) fn relative(target: &str) -> Option<(LinkKind, Wikilink)> {
     };
     let path = path.split('?').next().unwrap_or(path);
     let part = |s: &str| Some(decoded(s)).filter(|s| !s.is_empty());
-    let link = Wikilink { id: part(path), anchor: fragment.and_then(part), ..Wikilink::default() };
+    let link = Wikilink {
+        id: part(path),
+        anchor: fragment.and_then(part),
+        ..Wikilink::default()
+    };
     if link.id.is_none() && link.anchor.is_none() {
         return None;
     }
     let asset = link.id.as_deref().is_some_and(is_asset);
-    Some((if asset { LinkKind::Asset } else { LinkKind::Markdown }, link))
+    Some((
+        if asset {
+            LinkKind::Asset
+        } else {
+            LinkKind::Markdown
+        },
+        link,
+    ))
 }
 
 /// A file extension other than markdown's: it begins with a letter or is
 /// digits and letters (`7z`), and is short.
 pub(super) fn is_asset(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
+    let Some((stem, extension)) = name.rsplit_once('.') else {
+        return false;
+    };
     let extension_like = (1..=5).contains(&extension.len())
         && extension.bytes().all(|b| b.is_ascii_alphanumeric())
         && extension.bytes().any(|b| b.is_ascii_alphabetic());
@@ -36,13 +49,19 @@ pub(super) fn is_asset(path: &str) -> bool {
 }
 
 fn is_markdown(extension: &str) -> bool {
-    extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("mdx") || extension.eq_ignore_ascii_case("mkd")
+    extension.eq_ignore_ascii_case("md")
+        || extension.eq_ignore_ascii_case("mdx")
+        || extension.eq_ignore_ascii_case("mkd")
 }
 
 fn has_scheme(target: &str) -> bool {
-    let Some((scheme, _)) = target.split_once(':') else { return false };
+    let Some((scheme, _)) = target.split_once(':') else {
+        return false;
+    };
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'))
+        && scheme
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'))
 }
 
 fn decoded(s: &str) -> String {

@@ -17,10 +17,16 @@ use crate::page::BlockKind;
 pub(super) fn walk(text: &str, range: Range<usize>) -> Option<Raw> {
     let body = text.get(range.clone())?;
     let source = guard::guarded(body);
-    let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS;
     // Foreign code on hostile input: one page must not take others down.
     catch_unwind(AssertUnwindSafe(|| {
-        let mut walker = Walker { text, ..Walker::default() };
+        let mut walker = Walker {
+            text,
+            ..Walker::default()
+        };
         for (event, at) in Parser::new_ext(&source, options).into_offset_iter() {
             walker.take(event, range.start + at.start..range.start + at.end);
         }
@@ -64,7 +70,10 @@ impl Walker<'_> {
                 self.heading_text(&text);
                 self.skip(at);
             }
-            Event::InlineHtml(_) | Event::FootnoteReference(_) | Event::InlineMath(_) | Event::DisplayMath(_) => self.skip(at),
+            Event::InlineHtml(_)
+            | Event::FootnoteReference(_)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_) => self.skip(at),
             Event::SoftBreak | Event::HardBreak => {
                 self.heading_text(" ");
                 self.extend(at);
@@ -81,8 +90,21 @@ impl Walker<'_> {
 
     fn start(&mut self, tag: Tag<'_>, at: Range<usize>) {
         match tag {
-            Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Superscript | Tag::Subscript => self.extend(at),
-            Tag::Link { link_type, dest_url, .. } | Tag::Image { link_type, dest_url, .. } => self.link(link_type, &dest_url, at),
+            Tag::Emphasis
+            | Tag::Strong
+            | Tag::Strikethrough
+            | Tag::Superscript
+            | Tag::Subscript => self.extend(at),
+            Tag::Link {
+                link_type,
+                dest_url,
+                ..
+            }
+            | Tag::Image {
+                link_type,
+                dest_url,
+                ..
+            } => self.link(link_type, &dest_url, at),
             block => {
                 self.flush();
                 self.open(&block, at);
@@ -95,7 +117,9 @@ impl Walker<'_> {
         match tag {
             Tag::Item => self.items.push(at.clone()),
             Tag::CodeBlock(_) => self.in_code = true,
-            Tag::Heading { level, .. } if self.depth == 0 => self.heading = Some((*level as u8, String::new())),
+            Tag::Heading { level, .. } if self.depth == 0 => {
+                self.heading = Some((*level as u8, String::new()))
+            }
             _ => {}
         }
         if self.depth == 0 {
@@ -113,7 +137,11 @@ impl Walker<'_> {
             Tag::HtmlBlock => {
                 let html = self.text.get(at.clone()).unwrap_or("").trim();
                 let comment = html.starts_with("<!--") && html.ends_with("-->");
-                if comment { BlockKind::Comment } else { BlockKind::Html }
+                if comment {
+                    BlockKind::Comment
+                } else {
+                    BlockKind::Html
+                }
             }
             _ => BlockKind::Paragraph,
         }
@@ -121,7 +149,11 @@ impl Walker<'_> {
 
     fn end(&mut self, tag: TagEnd, at: Range<usize>) {
         match tag {
-            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Superscript | TagEnd::Subscript => {
+            TagEnd::Emphasis
+            | TagEnd::Strong
+            | TagEnd::Strikethrough
+            | TagEnd::Superscript
+            | TagEnd::Subscript => {
                 self.extend(at);
             }
             TagEnd::Link | TagEnd::Image => {
@@ -138,7 +170,9 @@ impl Walker<'_> {
                     TagEnd::CodeBlock => self.in_code = false,
                     _ => {}
                 }
-                if self.depth == 0 && let Some((kind, span, id)) = self.top.take() {
+                if self.depth == 0
+                    && let Some((kind, span, id)) = self.top.take()
+                {
                     self.close_top(kind, span, id);
                 }
             }
@@ -148,11 +182,18 @@ impl Walker<'_> {
     fn close_top(&mut self, kind: BlockKind, span: Range<usize>, id: Option<String>) {
         let span = self.trimmed(span);
         if let Some((level, mut text)) = self.heading.take() {
-            if let Some((_, end)) = id.as_ref().and_then(|_| inline::block_id(&text, 0..text.len())) {
+            if let Some((_, end)) = id
+                .as_ref()
+                .and_then(|_| inline::block_id(&text, 0..text.len()))
+            {
                 text.truncate(end);
             }
             text.truncate(text.trim_end().len());
-            self.raw.headings.push(RawHeading { level, text: text.trim_start().to_owned(), span: span.clone() });
+            self.raw.headings.push(RawHeading {
+                level,
+                text: text.trim_start().to_owned(),
+                span: span.clone(),
+            });
         }
         // A paragraph that is nothing but `^id` names the block before it.
         let alone = id.as_ref().is_some_and(|id| span.len() == id.len() + 1);
@@ -175,7 +216,10 @@ impl Walker<'_> {
     }
 
     fn trimmed(&self, span: Range<usize>) -> Range<usize> {
-        let len = self.text.get(span.clone()).map_or(0, |s| s.trim_end().len());
+        let len = self
+            .text
+            .get(span.clone())
+            .map_or(0, |s| s.trim_end().len());
         span.start..span.start + len
     }
 
@@ -205,12 +249,18 @@ impl Walker<'_> {
 
     fn link(&mut self, link_type: LinkType, target: &str, at: Range<usize>) {
         let automatic = matches!(link_type, LinkType::Autolink | LinkType::Email);
-        let written = matches!(link_type, LinkType::Inline | LinkType::Reference | LinkType::ReferenceUnknown);
+        let written = matches!(
+            link_type,
+            LinkType::Inline | LinkType::Reference | LinkType::ReferenceUnknown
+        );
         let start = at.start;
         if automatic {
             self.skip(at.clone());
         } else if written || !self.in_double_brackets(&at) {
-            self.raw.links.push(RawLink { span: at.clone(), target: RawTarget::Path(target.to_owned()) });
+            self.raw.links.push(RawLink {
+                span: at.clone(),
+                target: RawTarget::Path(target.to_owned()),
+            });
         }
         // The text of the link is what its children cover.
         self.extend(start..start);
@@ -252,7 +302,13 @@ impl Walker<'_> {
             let embed = bang && !inline::is_escaped(text.as_bytes(), start - 1);
             let span = start - usize::from(embed)..pair.span.end;
             found.push(span.clone());
-            self.raw.links.push(RawLink { span, target: RawTarget::Wiki { embed, clean: pair.clean } });
+            self.raw.links.push(RawLink {
+                span,
+                target: RawTarget::Wiki {
+                    embed,
+                    clean: pair.clean,
+                },
+            });
         });
         inline::tags(text, range.clone(), &found, |tag| self.raw.tags.push(tag));
         inline::comment_marks(text, range, &mut self.raw.comment_marks);
@@ -261,14 +317,21 @@ impl Walker<'_> {
 
     /// A `^id` at the end of a run names the block or the item it stands in.
     fn block_id(&mut self, run: Range<usize>, text_from: usize) {
-        let Some((id, _)) = inline::block_id(self.text, run.clone()).filter(|(id, _)| id.start > text_from) else { return };
+        let Some((id, _)) =
+            inline::block_id(self.text, run.clone()).filter(|(id, _)| id.start > text_from)
+        else {
+            return;
+        };
         let name = self.text.get(id.clone()).unwrap_or("").to_owned();
         if let Some(item) = self.items.last() {
             let span = self.trimmed(item.clone());
             self.raw.items.push((name, span));
             return;
         }
-        let end = self.top.as_ref().map(|(_, span, _)| self.trimmed(span.clone()).end);
+        let end = self
+            .top
+            .as_ref()
+            .map(|(_, span, _)| self.trimmed(span.clone()).end);
         match &mut self.top {
             Some((_, _, top_id)) if end == Some(id.end) => *top_id = Some(name),
             Some((BlockKind::Heading, _, top_id)) => *top_id = Some(name),
@@ -278,5 +341,13 @@ impl Walker<'_> {
 }
 
 fn takes_id(block: &RawBlock) -> bool {
-    block.id.is_none() && matches!(block.kind, BlockKind::List | BlockKind::Quote | BlockKind::Code | BlockKind::Table | BlockKind::Html)
+    block.id.is_none()
+        && matches!(
+            block.kind,
+            BlockKind::List
+                | BlockKind::Quote
+                | BlockKind::Code
+                | BlockKind::Table
+                | BlockKind::Html
+        )
 }

@@ -19,7 +19,10 @@ fn write(value: &Value, flow: bool) -> String {
             format!("[{}]", items.join(", "))
         }
         Value::Object(map) => {
-            let items: Vec<String> = map.iter().map(|(k, v)| format!("{}: {}", scalar(k, true), write(v, true))).collect();
+            let items: Vec<String> = map
+                .iter()
+                .map(|(k, v)| format!("{}: {}", scalar(k, true), write(v, true)))
+                .collect();
             format!("{{{}}}", items.join(", "))
         }
         other => other.to_string(),
@@ -27,23 +30,40 @@ fn write(value: &Value, flow: bool) -> String {
 }
 
 pub(super) fn scalar(s: &str, flow: bool) -> String {
-    if is_plain(s, flow) { s.to_owned() } else { quoted(s) }
+    if is_plain(s, flow) {
+        s.to_owned()
+    } else {
+        quoted(s)
+    }
 }
 
 fn is_plain(s: &str, flow: bool) -> bool {
-    let date = s.len() == 10 && s.bytes().enumerate().all(|(i, b)| if matches!(i, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
+    let date = s.len() == 10
+        && s.bytes().enumerate().all(|(i, b)| {
+            if matches!(i, 4 | 7) {
+                b == b'-'
+            } else {
+                b.is_ascii_digit()
+            }
+        });
     if date {
         return true;
     }
     let opens = s.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let mut before = ' ';
     let body = s.chars().all(|c| {
-        let fits = c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+' | '(' | ')' | '\'') || (c == ' ' && before != ' ') || (c == ',' && !flow);
+        let fits = c.is_alphanumeric()
+            || matches!(c, '_' | '-' | '.' | '/' | '@' | '+' | '(' | ')' | '\'')
+            || (c == ' ' && before != ' ')
+            || (c == ',' && !flow);
         before = c;
         fits
     });
     let word = s.to_ascii_lowercase();
-    let reserved = matches!(word.as_str(), "null" | "true" | "false" | "yes" | "no" | "on" | "off" | "y" | "n");
+    let reserved = matches!(
+        word.as_str(),
+        "null" | "true" | "false" | "yes" | "no" | "on" | "off" | "y" | "n"
+    );
     opens && body && before != ' ' && !reserved && matches!(yaml::plain(s, false), Value::String(_))
 }
 
@@ -72,17 +92,28 @@ fn quoted(s: &str) -> String {
 /// Controls, line separators, marks, private use and non-characters.
 fn is_unprintable(c: char) -> bool {
     let n = c as u32;
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{e000}'..='\u{f8ff}') || n & 0xfffe == 0xfffe
+    c.is_control()
+        || matches!(
+            c,
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{e000}'..='\u{f8ff}'
+        )
+        || n & 0xfffe == 0xfffe
 }
 
 /// Equal, or the same scalar that a text-like key keeps as text.
 pub(super) fn same(want: &Value, got: &Value) -> bool {
     match (want, got) {
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|got| same(v, got)))
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
         }
-        (Value::Number(_) | Value::Bool(_) | Value::Null, Value::String(text)) => want.to_string() == *text,
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(k, v)| b.get(k).is_some_and(|got| same(v, got)))
+        }
+        (Value::Number(_) | Value::Bool(_) | Value::Null, Value::String(text)) => {
+            want.to_string() == *text
+        }
         _ => want == got,
     }
 }

@@ -20,7 +20,10 @@ pub(super) fn fill(page: &mut Page, layout: Layout) {
         Some(_) if layout == Layout::Vault => PageType::Instance,
         Some(other) => {
             let message = format!("`type` is `{other}`; the page is read as an instance.");
-            page.issues.push(Issue::new("frontmatter_value_unreadable", "frontmatter.type", message).suggest("Use skill or instance."));
+            page.issues.push(
+                Issue::new("frontmatter_value_unreadable", "frontmatter.type", message)
+                    .suggest("Use skill or instance."),
+            );
             PageType::Instance
         }
     };
@@ -35,8 +38,12 @@ pub(super) fn fill(page: &mut Page, layout: Layout) {
             Layout::Tenant => stem.clone(),
         });
     }
-    let first = page.headings.iter().find(|h| h.level == 1 && !h.text.is_empty());
-    let title = schema::text(page.frontmatter.get("title")).or_else(|| first.map(|h| h.text.clone()));
+    let first = page
+        .headings
+        .iter()
+        .find(|h| h.level == 1 && !h.text.is_empty());
+    let title =
+        schema::text(page.frontmatter.get("title")).or_else(|| first.map(|h| h.text.clone()));
     page.title = title.unwrap_or(stem);
     if layout == Layout::Tenant && !page.header_unreadable() {
         check_path(page);
@@ -63,9 +70,16 @@ fn check_path(page: &mut Page) {
     }
     let message = format!(
         "The path says {} `{skill}::{id}`, the header {} `{}::{}`; the header holds.",
-        kind.as_str(), page.page_type.as_str(), page.skill, page.id
+        kind.as_str(),
+        page.page_type.as_str(),
+        page.skill,
+        page.id
     );
-    page.issues.push(Issue::new("identity_path_mismatch", "frontmatter.id", message));
+    page.issues.push(Issue::new(
+        "identity_path_mismatch",
+        "frontmatter.id",
+        message,
+    ));
 }
 
 fn stem(path: &str) -> &str {

@@ -13,8 +13,14 @@ const LOCATION: &str = "frontmatter.params";
 pub(super) fn read(value: Option<&Value>, issues: &mut Vec<Issue>) -> Vec<Param> {
     match value {
         None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(items)) => items.iter().filter_map(|item| from_list(item, issues)).collect(),
-        Some(Value::Object(map)) => map.iter().filter_map(|(name, v)| from_mapping(name, v, issues)).collect(),
+        Some(Value::Array(items)) => items
+            .iter()
+            .filter_map(|item| from_list(item, issues))
+            .collect(),
+        Some(Value::Object(map)) => map
+            .iter()
+            .filter_map(|(name, v)| from_mapping(name, v, issues))
+            .collect(),
         Some(_) => {
             malformed("`params` is neither a list nor a mapping.", issues);
             Vec::new()
@@ -56,11 +62,21 @@ fn from_mapping(name: &str, value: &Value, issues: &mut Vec<Issue>) -> Option<Pa
 }
 
 fn param(name: String, map: &Map<String, Value>, issues: &mut Vec<Issue>) -> Param {
-    let declared = map.get("kind").filter(|v| !v.is_null()).or_else(|| map.get("type")).filter(|v| !v.is_null());
+    let declared = map
+        .get("kind")
+        .filter(|v| !v.is_null())
+        .or_else(|| map.get("type"))
+        .filter(|v| !v.is_null());
     let kind = declared.map_or(Some(ParamKind::String), kind);
     if kind.is_none() {
-        let message = format!("The parameter `{name}` has the unknown kind {}; it is read as string.", declared.unwrap_or(&Value::Null));
-        issues.push(Issue::new("frontmatter_param_kind_unknown", LOCATION, message).suggest("Use string, integer or boolean."));
+        let message = format!(
+            "The parameter `{name}` has the unknown kind {}; it is read as string.",
+            declared.unwrap_or(&Value::Null)
+        );
+        issues.push(
+            Issue::new("frontmatter_param_kind_unknown", LOCATION, message)
+                .suggest("Use string, integer or boolean."),
+        );
     }
     Param {
         name,

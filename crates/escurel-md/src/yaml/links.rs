@@ -31,7 +31,10 @@ pub(crate) fn mask(source: &str) -> Masked {
         let mut at = 0;
         while at < source.len() {
             let next = crate::fence::next_line(source, at);
-            let line = source.get(at..next).unwrap_or("").trim_end_matches(['\n', '\r']);
+            let line = source
+                .get(at..next)
+                .unwrap_or("")
+                .trim_end_matches(['\n', '\r']);
             values.extend(masked_value(line, at));
             at = next;
         }
@@ -45,7 +48,9 @@ fn fill(source: &str, values: &[MaskedValue]) -> String {
     let mut at = 0;
     for value in values {
         out.push_str(source.get(at..value.span.start).unwrap_or(""));
-        let len = source.get(value.span.clone()).map_or(0, |s| s.chars().count());
+        let len = source
+            .get(value.span.clone())
+            .map_or(0, |s| s.chars().count());
         out.extend(std::iter::repeat_n(FILLER, len));
         at = value.span.end;
     }
@@ -63,18 +68,31 @@ fn masked_value(line: &str, base: usize) -> Option<MaskedValue> {
         let tail = rest.get(at..)?;
         let gap = tail.trim_start_matches([' ', '\t']);
         if gap.is_empty() || (gap.starts_with('#') && gap.len() < tail.len()) {
-            return Some(MaskedValue { span: base + start..base + start + at, links: Some(links) });
+            return Some(MaskedValue {
+                span: base + start..base + start + at,
+                links: Some(links),
+            });
         }
-        let after = gap.strip_prefix(',').map(|g| g.trim_start_matches([' ', '\t']));
-        let Some((after, len)) = after.and_then(|a| Some((a, link_at(a)?))) else { break };
+        let after = gap
+            .strip_prefix(',')
+            .map(|g| g.trim_start_matches([' ', '\t']));
+        let Some((after, len)) = after.and_then(|a| Some((a, link_at(a)?))) else {
+            break;
+        };
         let begin = rest.len() - after.len();
         links.push(base + start + begin..base + start + begin + len);
         at = begin + len;
     }
     // Links and other words: a text, up to a comment.
-    let end = rest.get(at..).and_then(|t| t.find(" #")).map_or(rest.len(), |i| at + i);
+    let end = rest
+        .get(at..)
+        .and_then(|t| t.find(" #"))
+        .map_or(rest.len(), |i| at + i);
     let end = rest.get(..end)?.trim_end().len();
-    Some(MaskedValue { span: base + start..base + start + end, links: None })
+    Some(MaskedValue {
+        span: base + start..base + start + end,
+        links: None,
+    })
 }
 
 /// Where a value that begins with `[[` starts on a line `key: [[` or `- [[`.
@@ -93,7 +111,9 @@ fn value_start(line: &str) -> Option<usize> {
     if rest.starts_with("[[") {
         return item.then_some(at);
     }
-    if rest.starts_with(['[', ']', '{', '}', '#', '&', '*', '!', '|', '>', '%', '@', '`', ',', '?']) {
+    if rest.starts_with([
+        '[', ']', '{', '}', '#', '&', '*', '!', '|', '>', '%', '@', '`', ',', '?',
+    ]) {
         return None;
     }
     let colon = match rest.chars().next()? {

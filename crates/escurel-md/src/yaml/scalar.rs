@@ -12,7 +12,16 @@ const MAX_EXACT: u64 = 1 << 53;
 pub(crate) fn is_text_key(key: &str) -> bool {
     matches!(
         key,
-        "id" | "title" | "version" | "tags" | "aliases" | "skill" | "description" | "type" | "layer" | "scenario" | "at"
+        "id" | "title"
+            | "version"
+            | "tags"
+            | "aliases"
+            | "skill"
+            | "description"
+            | "type"
+            | "layer"
+            | "scenario"
+            | "at"
     )
 }
 
@@ -38,7 +47,10 @@ fn number(text: &str) -> Option<Number> {
         let same = n.unsigned_abs() <= MAX_EXACT && n.to_string() == text;
         return same.then(|| Number::from(n));
     }
-    if !text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-') {
+    if !text
+        .bytes()
+        .all(|b| b.is_ascii_digit() || b == b'.' || b == b'-')
+    {
         return None;
     }
     let n = Number::from_f64(text.parse().ok()?)?;

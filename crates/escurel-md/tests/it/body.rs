@@ -11,18 +11,28 @@ fn check(source: &str, expected: Expect) {
     for b in &page.blocks {
         let text = page.text.get(b.span.clone()).unwrap_or("OUT OF BOUNDS");
         let heading = b.heading.map_or("-".to_owned(), |h| h.to_string());
-        out.push_str(&format!("{:?} #{} under {heading} line {} {text:?}\n", b.kind, b.anchor, b.line));
+        out.push_str(&format!(
+            "{:?} #{} under {heading} line {} {text:?}\n",
+            b.kind, b.anchor, b.line
+        ));
     }
     for a in &page.item_anchors {
-        out.push_str(&format!("item ^{} {:?}\n", a.anchor, page.text.get(a.span.clone()).unwrap_or("OUT OF BOUNDS")));
+        out.push_str(&format!(
+            "item ^{} {:?}\n",
+            a.anchor,
+            page.text.get(a.span.clone()).unwrap_or("OUT OF BOUNDS")
+        ));
     }
     expected.assert_eq(&out);
 }
 
 #[test]
 fn headings_in_every_script() {
-    let source = "##\tQ&A: costs (2030)?\n### Überblick — «план»\ntext\n## Q&A: costs (2030)?\nmore\n";
-    check(source, expect![[r####"
+    let source =
+        "##\tQ&A: costs (2030)?\n### Überblick — «план»\ntext\n## Q&A: costs (2030)?\nmore\n";
+    check(
+        source,
+        expect![[r####"
         instance note::dir/page "page"
         body at line 1
         h2 "Q&A: costs (2030)?" #qa-costs-2030 line 1
@@ -33,13 +43,26 @@ fn headings_in_every_script() {
         Paragraph #b-e391b491 under 1 line 3 "text"
         Heading #qa-costs-2030-1 under 2 line 4 "## Q&A: costs (2030)?"
         Paragraph #b-c91b2722 under 2 line 5 "more"
-    "####]]);
+    "####]],
+    );
     let page = page(source);
-    let section = |a: &str| page.find_anchor(a).map(|f| page.text.get(f.span).unwrap_or("").to_owned());
-    assert_eq!(section("Überblick — «план»").as_deref(), Some("### Überblick — «план»\ntext\n"));
+    let section = |a: &str| {
+        page.find_anchor(a)
+            .map(|f| page.text.get(f.span).unwrap_or("").to_owned())
+    };
+    assert_eq!(
+        section("Überblick — «план»").as_deref(),
+        Some("### Überblick — «план»\ntext\n")
+    );
     assert_eq!(section("überblick--план"), section("Überblick — «план»"));
-    assert_eq!(section("qa-costs-2030-1").as_deref(), Some("## Q&A: costs (2030)?\nmore\n"));
-    assert_eq!(section("Q&A: costs (2030)?#Überblick — «план»"), section("Überblick — «план»"));
+    assert_eq!(
+        section("qa-costs-2030-1").as_deref(),
+        Some("## Q&A: costs (2030)?\nmore\n")
+    );
+    assert_eq!(
+        section("Q&A: costs (2030)?#Überblick — «план»"),
+        section("Überblick — «план»")
+    );
     assert_eq!(section("nothing"), None);
 }
 
@@ -130,7 +153,9 @@ fn comments_hide_what_is_in_them() {
 
 #[test]
 fn headings_in_containers_are_no_sections() {
-    check("# A\n> ## B\n\n- # C\n\nSetext\n===\n", expect![[r##"
+    check(
+        "# A\n> ## B\n\n- # C\n\nSetext\n===\n",
+        expect![[r##"
         instance note::dir/page "A"
         body at line 1
         h1 "A" #a line 1
@@ -139,7 +164,8 @@ fn headings_in_containers_are_no_sections() {
         Quote #b-16e7a463 under 0 line 2 "> ## B"
         List #b-539d9ef3 under 0 line 4 "- # C"
         Heading #setext under 1 line 6 "Setext\n==="
-    "##]]);
+    "##]],
+    );
 }
 
 #[test]
@@ -151,13 +177,28 @@ fn title_comes_from_the_first_heading_of_level_one() {
 #[test]
 fn units_join_small_blocks_and_cut_large_ones() {
     let long = "Sentence number one is here. ".repeat(120);
-    let source = format!("intro\n\n# A\n\none\n\ntwo\n\n## B\n\n{long}\n\nlast\n\n# C\n\n{}\n", "漢".repeat(1500));
+    let source = format!(
+        "intro\n\n# A\n\none\n\ntwo\n\n## B\n\n{long}\n\nlast\n\n# C\n\n{}\n",
+        "漢".repeat(1500)
+    );
     let page = page(&source);
     let mut out = String::new();
     for u in units(&page) {
         let text = page.text.get(u.span.clone()).unwrap_or("OUT OF BOUNDS");
-        let tail: String = text.chars().rev().take(8).collect::<Vec<_>>().into_iter().rev().collect();
-        out.push_str(&format!("{:?} blocks {:?} {} bytes …{tail:?}\n", u.headings, u.blocks, text.len()));
+        let tail: String = text
+            .chars()
+            .rev()
+            .take(8)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect();
+        out.push_str(&format!(
+            "{:?} blocks {:?} {} bytes …{tail:?}\n",
+            u.headings,
+            u.blocks,
+            text.len()
+        ));
     }
     expect![[r###"
         "" blocks 0..1 5 bytes …"intro"
@@ -170,6 +211,7 @@ fn units_join_small_blocks_and_cut_large_ones() {
         "C" blocks 8..9 1998 bytes …"漢漢漢漢漢漢漢漢"
         "C" blocks 8..9 1998 bytes …"漢漢漢漢漢漢漢漢"
         "C" blocks 8..9 504 bytes …"漢漢漢漢漢漢漢漢"
-    "###]].assert_eq(&out);
+    "###]]
+    .assert_eq(&out);
     assert_eq!(units(&crate::page("---\nid: x\n---\n")).len(), 1);
 }

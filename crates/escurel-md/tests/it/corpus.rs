@@ -6,7 +6,9 @@ use escurel_md::{Layout, Wikilink, parse, set_frontmatter_key, units};
 use serde_json::json;
 
 fn files(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return Vec::new();
+    };
     let mut out: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
     out.sort();
     out
@@ -20,7 +22,13 @@ fn every_kept_input_is_a_page() {
         for file in files(&root.join(kind)) {
             let bytes = std::fs::read(&file).unwrap_or_default();
             let page = parse("corpus/file.md", &bytes, Layout::Vault);
-            assert!(page.links.iter().all(|l| page.text.get(l.span.clone()) == Some(l.raw.as_str())), "{}", file.display());
+            assert!(
+                page.links
+                    .iter()
+                    .all(|l| page.text.get(l.span.clone()) == Some(l.raw.as_str())),
+                "{}",
+                file.display()
+            );
             assert!(!units(&page).is_empty());
             let _ = set_frontmatter_key(&bytes, "id", Some(&json!("x")));
             if let Ok(link) = Wikilink::parse(&String::from_utf8_lossy(&bytes)) {
@@ -36,7 +44,9 @@ fn every_kept_input_is_a_page() {
 #[test]
 #[ignore = "prints figures for a folder named in the environment"]
 fn throughput() {
-    let Some(root) = std::env::var_os("ESCUREL_CORPUS") else { return };
+    let Some(root) = std::env::var_os("ESCUREL_CORPUS") else {
+        return;
+    };
     let mut folders = vec![PathBuf::from(root)];
     let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {
@@ -44,7 +54,10 @@ fn throughput() {
             if file.is_dir() {
                 folders.push(file);
             } else if file.extension().is_some_and(|e| e == "md") {
-                sources.push((file.display().to_string(), std::fs::read(&file).unwrap_or_default()));
+                sources.push((
+                    file.display().to_string(),
+                    std::fs::read(&file).unwrap_or_default(),
+                ));
             }
         }
     }
@@ -59,11 +72,19 @@ fn throughput() {
             issues += page.issues.len();
         }
         let seconds = (crate::hostile::clock() - start).as_secs_f64();
-        println!("{} pages, {bytes} bytes: {:.0} pages/s, {:.1} MB/s; {links} links, {blocks} blocks, {issues} issues", sources.len(), sources.len() as f64 / seconds, bytes as f64 / seconds / 1e6);
+        println!(
+            "{} pages, {bytes} bytes: {:.0} pages/s, {:.1} MB/s; {links} links, {blocks} blocks, {issues} issues",
+            sources.len(),
+            sources.len() as f64 / seconds,
+            bytes as f64 / seconds / 1e6
+        );
     }
     for (path, bytes) in &sources {
         for issue in parse(path, bytes, Layout::Vault).issues.iter().take(3) {
-            println!("{path}: {} {} {}", issue.code, issue.location, issue.message);
+            println!(
+                "{path}: {} {} {}",
+                issue.code, issue.location, issue.message
+            );
         }
     }
 }

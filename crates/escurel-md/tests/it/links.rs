@@ -30,42 +30,63 @@ fn code_comments_and_escapes_hold_no_links() {
 
 #[test]
 fn brackets_and_backslashes() {
-    check("[a\\[b\\]](x.md)", expect![[r#"
+    check(
+        "[a\\[b\\]](x.md)",
+        expect![[r#"
         instance note::dir/page "page"
         body at line 1
         Markdown body 1:1 [a\[b\]](x.md) -> [[x.md]]
-    "#]]);
-    check("[[note::a]b]]", expect![[r#"
+    "#]],
+    );
+    check(
+        "[[note::a]b]]",
+        expect![[r#"
         instance note::dir/page "page"
         body at line 1
         wikilink_malformed line:1 col:1 a wikilink cannot hold brackets; the form is [[skill::id#anchor@version|alias]]
-    "#]]);
-    check("[[[[note::a]]]]", expect![[r#"
+    "#]],
+    );
+    check(
+        "[[[[note::a]]]]",
+        expect![[r#"
         instance note::dir/page "page"
         body at line 1
         Wikilink body 1:3 [[note::a]] -> [[note::a]]
-    "#]]);
-    check("[[note::a", expect![[r#"
+    "#]],
+    );
+    check(
+        "[[note::a",
+        expect![[r#"
         instance note::dir/page "page"
         body at line 1
-    "#]]);
-    check("[[]] [[ ]] [[1, 2], [3]]", expect![[r#"
+    "#]],
+    );
+    check(
+        "[[]] [[ ]] [[1, 2], [3]]",
+        expect![[r#"
         instance note::dir/page "page"
         body at line 1
         wikilink_malformed line:1 col:1 a wikilink names a skill, an id or an anchor; the form is [[skill::id#anchor@version|alias]]
         wikilink_malformed line:1 col:6 a wikilink names a skill, an id or an anchor; the form is [[skill::id#anchor@version|alias]]
-    "#]]);
-    check("[[note::a\nb]] [[c\\]] d]] [[e [[f]] g]]", expect![[r#"
+    "#]],
+    );
+    check(
+        "[[note::a\nb]] [[c\\]] d]] [[e [[f]] g]]",
+        expect![[r#"
         instance note::dir/page "page"
         body at line 1
         Wikilink body 2:20 [[f]] -> [[f]]
-    "#]]);
-    check("[[a `x]]` b]] [[a]](b.md) [[c]]\n\n[c]: z.md\n", expect![[r#"
+    "#]],
+    );
+    check(
+        "[[a `x]]` b]] [[a]](b.md) [[c]]\n\n[c]: z.md\n",
+        expect![[r#"
         instance note::dir/page "page"
         body at line 1
         Markdown body 1:15 [[a]](b.md) -> [[b.md]]
         Wikilink body 1:27 [[c]] -> [[c]]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -114,7 +135,16 @@ fn embeds_assets_and_files() {
 
 fn parsed(source: &str) -> String {
     match Wikilink::parse(source) {
-        Ok(link) => format!("{source} = {:?} {:?} #{:?} @{:?} |{:?} n={:?} {}", link.skill, link.id, link.anchor, link.version, link.alias, link.version_number(), link.render()),
+        Ok(link) => format!(
+            "{source} = {:?} {:?} #{:?} @{:?} |{:?} n={:?} {}",
+            link.skill,
+            link.id,
+            link.anchor,
+            link.version,
+            link.alias,
+            link.version_number(),
+            link.render()
+        ),
         Err(e) => format!("{source} = {}: {}", e.code, e.message),
     }
 }
@@ -122,9 +152,35 @@ fn parsed(source: &str) -> String {
 #[test]
 fn wikilink_grammar() {
     let sources = [
-        "[[x]]", "x", "[[skill::]]", "[[skill::id]]", "[[ a :: b # c @ 3 | d ]]", "[[spec::pump@3]]", "[[spec::pump@v12]]", "[[spec::pump@99]]",
-        "[[spec::pump@3#Limits]]", "[[spec::pump#Limits@3]]", "[[a|me@home #1]]", "[[mail::ana@example]]", "[[a@b@3]]", "[[#here]]", "[[@3]]",
-        "[[a#]]", "[[a@3#]]", "[[a|]]", "[[a\\|b]]", "[[a#b#c]]", "[[a::b::c]]", "[[#^id]]", "[[::x]]", "[[|x]]", "[[]]", "[[ ]]", "[[a]b]]", "a\nb", "[[a@99999999999999999999]]",
+        "[[x]]",
+        "x",
+        "[[skill::]]",
+        "[[skill::id]]",
+        "[[ a :: b # c @ 3 | d ]]",
+        "[[spec::pump@3]]",
+        "[[spec::pump@v12]]",
+        "[[spec::pump@99]]",
+        "[[spec::pump@3#Limits]]",
+        "[[spec::pump#Limits@3]]",
+        "[[a|me@home #1]]",
+        "[[mail::ana@example]]",
+        "[[a@b@3]]",
+        "[[#here]]",
+        "[[@3]]",
+        "[[a#]]",
+        "[[a@3#]]",
+        "[[a|]]",
+        "[[a\\|b]]",
+        "[[a#b#c]]",
+        "[[a::b::c]]",
+        "[[#^id]]",
+        "[[::x]]",
+        "[[|x]]",
+        "[[]]",
+        "[[ ]]",
+        "[[a]b]]",
+        "a\nb",
+        "[[a@99999999999999999999]]",
     ];
     let out: Vec<String> = sources.iter().map(|s| parsed(s)).collect();
     expect![[r#"

@@ -25,7 +25,13 @@ fn describe(page: &Page) -> String {
         out.push_str(&s);
         out.push('\n');
     };
-    line(format!("{} {}::{} {:?}", page.page_type.as_str(), page.skill, page.id, page.title));
+    line(format!(
+        "{} {}::{} {:?}",
+        page.page_type.as_str(),
+        page.skill,
+        page.id,
+        page.title
+    ));
     for (key, value) in &page.frontmatter {
         line(format!("{key} = {value}"));
     }
@@ -34,14 +40,28 @@ fn describe(page: &Page) -> String {
     }
     line(format!("body at line {}", page.body_line));
     for h in &page.headings {
-        line(format!("h{} {:?} #{} line {}", h.level, h.text, h.anchor, h.line));
+        line(format!(
+            "h{} {:?} #{} line {}",
+            h.level, h.text, h.anchor, h.line
+        ));
     }
     for link in &page.links {
         let relation = link.relation.as_deref().unwrap_or("body");
-        line(format!("{:?} {} {}:{} {} -> {}", link.kind, relation, link.line, link.col, link.raw, link.target.render()));
+        line(format!(
+            "{:?} {} {}:{} {} -> {}",
+            link.kind,
+            relation,
+            link.line,
+            link.col,
+            link.raw,
+            link.target.render()
+        ));
     }
     for issue in &page.issues {
-        line(format!("{} {} {}", issue.code, issue.location, issue.message));
+        line(format!(
+            "{} {} {}",
+            issue.code, issue.location, issue.message
+        ));
     }
     out
 }

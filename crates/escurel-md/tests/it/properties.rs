@@ -1,16 +1,64 @@
 //! What holds for every input.
 
-use escurel_md::{CODES, Layout, Page, Wikilink, name_key, parse, set_frontmatter_key, slug, units};
+use escurel_md::{
+    CODES, Layout, Page, Wikilink, name_key, parse, set_frontmatter_key, slug, units,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Pieces that steer random text into the interesting corners.
 fn markdownish() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
-        Just("---\n"), Just("---\r\n"), Just("\r"), Just("\n"), Just("\r\n"), Just("# "), Just("## H\n"), Just("[["), Just("]]"), Just("[[a::b#c@3|d]]"), Just("[[x]]"), Just("!"),
-        Just("\\"), Just("|"), Just("`"), Just("```\n"), Just("- "), Just("> "), Just("    "), Just("\t"), Just("id: "), Just("tags: [a, b]\n"), Just("k: |\n  text\n"), Just("<!-- "), Just(" -->"),
-        Just("%%"), Just("#tag "), Just(" ^id\n"), Just("é"), Just("👩‍🚀"), Just("e\u{301}"), Just("\u{feff}"), Just("[a](b.md)"), Just("[a]: b\n"), Just("| a | b |\n|--|--|\n| c | d |\n"), Just("a "), Just("\""),
-        Just("'"), Just(": "), Just("&x "), Just("*x "), Just("{"), Just("}"), Just("["), Just("]"), Just(", "), Just("\u{e000}"), Just("owner: [[p]], [[q]]\n"), Just("- [[r]]\n"), Just("\0"),
+        Just("---\n"),
+        Just("---\r\n"),
+        Just("\r"),
+        Just("\n"),
+        Just("\r\n"),
+        Just("# "),
+        Just("## H\n"),
+        Just("[["),
+        Just("]]"),
+        Just("[[a::b#c@3|d]]"),
+        Just("[[x]]"),
+        Just("!"),
+        Just("\\"),
+        Just("|"),
+        Just("`"),
+        Just("```\n"),
+        Just("- "),
+        Just("> "),
+        Just("    "),
+        Just("\t"),
+        Just("id: "),
+        Just("tags: [a, b]\n"),
+        Just("k: |\n  text\n"),
+        Just("<!-- "),
+        Just(" -->"),
+        Just("%%"),
+        Just("#tag "),
+        Just(" ^id\n"),
+        Just("é"),
+        Just("👩‍🚀"),
+        Just("e\u{301}"),
+        Just("\u{feff}"),
+        Just("[a](b.md)"),
+        Just("[a]: b\n"),
+        Just("| a | b |\n|--|--|\n| c | d |\n"),
+        Just("a "),
+        Just("\""),
+        Just("'"),
+        Just(": "),
+        Just("&x "),
+        Just("*x "),
+        Just("{"),
+        Just("}"),
+        Just("["),
+        Just("]"),
+        Just(", "),
+        Just("\u{e000}"),
+        Just("owner: [[p]], [[q]]\n"),
+        Just("- [[r]]\n"),
+        Just("\0"),
     ];
     prop::collection::vec(piece, 0..40).prop_map(|v| v.concat())
 }
@@ -18,19 +66,49 @@ fn markdownish() -> impl Strategy<Value = String> {
 /// A header whose keys stand on their own lines, with odd endings.
 fn header() -> impl Strategy<Value = String> {
     let line = prop_oneof![
-        Just("id: a"), Just("k: 1 # note"), Just("# comment"), Just(""), Just("tags:\n  - a\n  - b"), Just("text: |\n  one\n\n  two"), Just("m: {a: 1}"), Just("owner: [[p]], [[q]]"), Just("q: \"x: y\""), Just("k: again"),
-        Just("n:"), Just("long: one\n  two"), Just("tags: [x,\n  y]"), Just("é: ü"),
+        Just("id: a"),
+        Just("k: 1 # note"),
+        Just("# comment"),
+        Just(""),
+        Just("tags:\n  - a\n  - b"),
+        Just("text: |\n  one\n\n  two"),
+        Just("m: {a: 1}"),
+        Just("owner: [[p]], [[q]]"),
+        Just("q: \"x: y\""),
+        Just("k: again"),
+        Just("n:"),
+        Just("long: one\n  two"),
+        Just("tags: [x,\n  y]"),
+        Just("é: ü"),
     ];
     let end = prop_oneof![Just("\n"), Just("\r\n")];
-    (prop::collection::vec((line, end), 0..8), any::<bool>(), markdownish()).prop_map(|(lines, bom, body)| {
-        let head: String = lines.iter().map(|(l, e)| format!("{l}{e}")).collect();
-        format!("{}---\n{head}---\n{body}", if bom { "\u{feff}" } else { "" })
-    })
+    (
+        prop::collection::vec((line, end), 0..8),
+        any::<bool>(),
+        markdownish(),
+    )
+        .prop_map(|(lines, bom, body)| {
+            let head: String = lines.iter().map(|(l, e)| format!("{l}{e}")).collect();
+            format!(
+                "{}---\n{head}---\n{body}",
+                if bom { "\u{feff}" } else { "" }
+            )
+        })
 }
 
 fn line_col(text: &str, offset: usize) -> (u32, u32) {
-    let before = text.get(..offset).unwrap_or_default().replace("\r\n", "\n").replace('\r', "\n");
-    let col = before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
+    let before = text
+        .get(..offset)
+        .unwrap_or_default()
+        .replace("\r\n", "\n")
+        .replace('\r', "\n");
+    let col = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count() as u32
+        + 1;
     (before.matches('\n').count() as u32 + 1, col)
 }
 
@@ -51,7 +129,9 @@ fn check_page(page: &Page) {
     for link in &page.links {
         assert_eq!(page.text.get(link.span.clone()), Some(link.raw.as_str()));
         assert_eq!((link.line, link.col), line_col(&page.text, link.span.start));
-        assert!(!link.raw.contains('\n') || link.raw.starts_with('[') && !link.raw.starts_with("[["));
+        assert!(
+            !link.raw.contains('\n') || link.raw.starts_with('[') && !link.raw.starts_with("[[")
+        );
     }
     for issue in &page.issues {
         assert!(CODES.iter().any(|c| c.code == issue.code), "{}", issue.code);

@@ -12,7 +12,9 @@ impl World for Fake {
     fn skill(&self, id: &str) -> Option<Arc<SkillSchema>> {
         let source = b"---\ntype: skill\nrequired_frontmatter: [tier, id]\n---\n";
         let page = parse(&format!("markdown/skills/{id}.md"), source, Layout::Tenant);
-        page.schema.filter(|_| matches!(id, "customer" | "note")).map(Arc::new)
+        page.schema
+            .filter(|_| matches!(id, "customer" | "note"))
+            .map(Arc::new)
     }
 
     fn target(&self, _from_path: &str, link: &Link) -> Target {
@@ -30,8 +32,20 @@ impl World for Fake {
 #[test]
 fn findings_come_in_order() {
     let source = "---\nskill: customer\nat: soon\nowner: [[gone]]\n---\n[[x#here]] [[x#there]] [[x@3]] [[x@99]]\n[[two]] [[who::x]] [[::bad]] [[note::a]b]]\n";
-    let page = parse("markdown/instances/customer/page.md", source.as_bytes(), Layout::Tenant);
-    let out: Vec<String> = validate(&page, &Fake).iter().map(|i| format!("{:?} {} {} {} {:?}", i.severity, i.code, i.location, i.message, i.suggestion)).collect();
+    let page = parse(
+        "markdown/instances/customer/page.md",
+        source.as_bytes(),
+        Layout::Tenant,
+    );
+    let out: Vec<String> = validate(&page, &Fake)
+        .iter()
+        .map(|i| {
+            format!(
+                "{:?} {} {} {} {:?}",
+                i.severity, i.code, i.location, i.message, i.suggestion
+            )
+        })
+        .collect();
     expect![[r#"
         Warning frontmatter_at_unreadable frontmatter.at `at` is neither an instant nor a day. Some("Write 2026-04-12T10:00:00Z or 2026-04-12.")
         Warning frontmatter_required_key_missing frontmatter.tier The skill `customer` requires `tier`. Some("Add `tier:` to the header.")
@@ -43,7 +57,11 @@ fn findings_come_in_order() {
         Error wikilink_malformed line:7 col:20 a wikilink has a skill before `::`; the form is [[skill::id#anchor@version|alias]] None
         Error wikilink_malformed line:7 col:30 a wikilink cannot hold brackets; the form is [[skill::id#anchor@version|alias]] None"#]].assert_eq(&out.join("\n"));
     let unknown = parse("a.md", b"---\nskill: nothing\n---\n", Layout::Vault);
-    assert!(validate(&unknown, &Fake).iter().any(|i| i.code == "unknown_skill"));
+    assert!(
+        validate(&unknown, &Fake)
+            .iter()
+            .any(|i| i.code == "unknown_skill")
+    );
 }
 
 #[test]
