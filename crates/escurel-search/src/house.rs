@@ -5,6 +5,7 @@
 use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 
 use tantivy::index::SegmentId;
 use tantivy::{FutureResult, SegmentMeta};
@@ -22,6 +23,7 @@ enum Task {
 
 pub(crate) struct Housekeeper {
     tasks: Option<Sender<Task>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Housekeeper {
@@ -41,10 +43,21 @@ impl Housekeeper {
             }
         };
         let thread = std::thread::Builder::new().name("search-house".into()).spawn(run);
-        if let Err(error) = &thread {
-            tracing::warn!(%error, "no housekeeping for the text index");
+        match thread {
+            Ok(thread) => Housekeeper { tasks: Some(tasks), thread: Some(thread) },
+            Err(error) => {
+                tracing::warn!(%error, "no housekeeping for the text index");
+                Housekeeper { tasks: None, thread: None }
+            }
         }
-        Housekeeper { tasks: thread.is_ok().then_some(tasks) }
+    }
+
+    /// Waits for the end of what is running; nothing touches the files after.
+    pub fn stop(&mut self) {
+        self.tasks = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 
     fn send(&self, task: Task) {

@@ -4,6 +4,7 @@
 //! Invariant: every publication happens under the state lock and holds each
 //! version exactly once, in the files or in memory, also across a commit.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -62,7 +63,8 @@ struct State {
     /// Versions in the committed files.
     known: HashSet<Key>,
     /// Versions given in bulk since the last commit.
-    bulk: HashSet<Key>,
+    /// `true` where memory has got a newer text of the version meanwhile.
+    bulk: HashMap<Key, bool>,
     /// Per page, the sequence below which versions may go.
     forgotten: HashMap<u32, u64>,
     /// How many layers, from the oldest, a running commit is folding.
@@ -75,11 +77,18 @@ impl TextIndex {
     pub fn open(dir: &Path, expect: Generation) -> Result<Opened, SearchError> {
         let fields = Fields::new();
         let found = open::open(dir, expect, &fields)?;
-        let inner = Inner::new(fields, found.index, Some(dir.to_path_buf()), found.seq)?;
+        let (mut seq, mut state, mut later) = (found.seq, found.state, found.verify_later);
+        let inner = match Inner::new(fields.clone(), found.index, Some(dir.to_path_buf()), seq) {
+            Err(SearchError::Damaged(reason)) => {
+                let fresh = open::start_over(dir, expect, &fields, reason)?;
+                (seq, state, later) = (fresh.seq, fresh.state, false);
+                Inner::new(fields, fresh.index, Some(dir.to_path_buf()), seq)?
+            }
+            inner => inner?,
+        };
         // Takes the lock of the folder, so that a second writer fails here.
         inner.with_writer(|_| Ok(()))?;
-        let index = TextIndex::keep(inner, found.verify_later);
-        Ok(Opened { index, seq: found.seq, state: found.state })
+        Ok(Opened { index: TextIndex::keep(inner, later), seq, state })
     }
 
     /// An index that lives and ends with the process.
@@ -146,8 +155,14 @@ impl TextIndex {
 
     /// The versions present for a page, ascending.
     pub fn docs_of(&self, page: u32) -> Result<Vec<u64>, SearchError> {
-        let keys = self.all_docs()?;
-        Ok(keys.into_iter().filter(|key| key.0 == page).map(|key| key.1).collect())
+        guard(|| {
+            let term = self.inner.fields.page_term(page);
+            let mut versions = BTreeSet::new();
+            for layer in self.inner.view.load().layers() {
+                versions.extend(layer.versions(&term)?.into_iter().map(|key| key.1));
+            }
+            Ok(versions.into_iter().collect())
+        })
     }
 
     /// The distinct versions in files and memory, ascending.
@@ -181,7 +196,9 @@ impl TextIndex {
 impl Drop for TextIndex {
     /// Lets go of the folder at once, whoever still reads a snapshot.
     fn drop(&mut self) {
+        // Without a writer a running merge ends and none begins.
         *self.inner.writer.lock() = None;
+        self.house.stop();
     }
 }
 
@@ -236,7 +253,9 @@ impl Inner {
         compact(&self.fields, &mut deltas, state.folding)?;
         self.publish(main, deltas)?;
         for key in &keys {
-            state.bulk.remove(key);
+            if let Some(superseded) = state.bulk.get_mut(key) {
+                *superseded = true;
+            }
         }
         Ok(())
     }
@@ -277,11 +296,11 @@ impl Inner {
             for doc in docs {
                 let key = (doc.page, doc.seq);
                 let mut state = self.state.lock();
-                if state.known.contains(&key) || state.bulk.contains(&key) {
+                if state.known.contains(&key) || state.bulk.contains_key(&key) {
                     send(writer, &mut batch)?;
                     writer.delete_term(self.fields.key_term(key));
                 }
-                state.bulk.insert(key);
+                state.bulk.insert(key, false);
                 drop(state);
                 batch.extend(self.fields.documents(doc).into_iter().map(UserOperation::Add));
                 if batch.len() >= BULK_BATCH {
@@ -321,18 +340,19 @@ impl Inner {
         let drop: HashSet<Key> = if forgotten.is_empty() {
             HashSet::new()
         } else {
-            state.known.iter().chain(&state.bulk).copied().filter(gone).collect()
+            state.known.iter().chain(state.bulk.keys()).copied().filter(gone).collect()
         };
         let add: Vec<Arc<Doc>> = deltas
             .iter()
             .flat_map(Delta::live)
-            .filter(|doc| !gone(&(doc.page, doc.seq)) && !state.bulk.contains(&(doc.page, doc.seq)))
+            .filter(|doc| !gone(&(doc.page, doc.seq)))
+            .filter(|doc| state.bulk.get(&(doc.page, doc.seq)) != Some(&false))
             .cloned()
             .collect();
         let replace = add.iter().map(|doc| (doc.page, doc.seq));
-        let replace = replace.filter(|key| state.known.contains(key) || state.bulk.contains(key));
+        let replace = replace.filter(|key| state.known.contains(key) || state.bulk.contains_key(key));
         let replace = replace.collect();
-        let bulk = state.bulk.clone();
+        let bulk = state.bulk.keys().copied().collect();
         Fold { add, drop, replace, bulk, forgotten, layers: deltas.len() }
     }
 
@@ -358,7 +378,7 @@ impl Inner {
         state.known.retain(|key| !fold.drop.contains(key));
         state.known.extend(fold.bulk.iter().filter(|key| !fold.drop.contains(*key)));
         state.known.extend(fold.add.iter().map(|doc| (doc.page, doc.seq)));
-        state.bulk.retain(|key| !fold.bulk.contains(key));
+        state.bulk.retain(|key, _| !fold.bulk.contains(key));
         state.forgotten.retain(|page, before| fold.forgotten.get(page) != Some(before));
         state.folding = 0;
         let deltas = self.view.load().deltas[fold.layers..].to_vec();
@@ -379,7 +399,7 @@ impl Inner {
         drop(state);
         if let Some(writer) = slot.as_ref() {
             // Old files that a reader still holds go with a later round.
-            let _ = writer.garbage_collect_files();
+            let _ = writer.garbage_collect_files().wait();
         }
         Ok(())
     }

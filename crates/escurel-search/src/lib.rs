@@ -41,7 +41,7 @@ impl From<tantivy::TantivyError> for SearchError {
         use tantivy::TantivyError as E;
         match error {
             E::LockFailure(..) => SearchError::Locked,
-            E::IoError(error) => SearchError::from(std::io::Error::new(error.kind(), error)),
+            E::IoError(error) => from_io(&error),
             error @ (E::OpenDirectoryError(_) | E::OpenWriteError(_) | E::ErrorInThread(_)) => {
                 SearchError::Io(error.to_string())
             }
@@ -52,11 +52,13 @@ impl From<tantivy::TantivyError> for SearchError {
 
 impl From<std::io::Error> for SearchError {
     fn from(error: std::io::Error) -> Self {
-        match error.kind() {
-            std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::InvalidData => {
-                SearchError::Damaged(error.to_string())
-            }
-            _ => SearchError::Io(error.to_string()),
-        }
+        from_io(&error)
     }
+}
+
+/// What the system refuses is no damage; what a reader of the files refuses, or
+/// does not find, is.
+fn from_io(error: &std::io::Error) -> SearchError {
+    let refused = error.raw_os_error().is_some() && error.kind() != std::io::ErrorKind::NotFound;
+    if refused { SearchError::Io(error.to_string()) } else { SearchError::Damaged(error.to_string()) }
 }

@@ -60,14 +60,23 @@ pub(crate) fn open(dir: &Path, expect: Generation, fields: &Fields) -> Result<Fo
     }
     match guard(|| existing(dir, expect, fields)) {
         Ok(found) => Ok(found),
-        Err(error) if !matches!(error, SearchError::Damaged(_)) => Err(error),
-        Err(_) if is_locked(dir) => Err(SearchError::Locked),
-        Err(error) => {
-            let reason = error.to_string();
-            let aside = move_aside(dir)?;
-            create(dir, expect, fields, OpenState::MovedAside(aside, reason))
-        }
+        Err(SearchError::Damaged(reason)) => start_over(dir, expect, fields, reason),
+        Err(error) => Err(error),
     }
+}
+
+/// Moves the folder aside, unless somebody writes in it, and begins a new one.
+pub(crate) fn start_over(
+    dir: &Path,
+    expect: Generation,
+    fields: &Fields,
+    reason: String,
+) -> Result<Found, SearchError> {
+    if is_locked(dir) {
+        return Err(SearchError::Locked);
+    }
+    let aside = move_aside(dir)?;
+    create(dir, expect, fields, OpenState::MovedAside(aside, reason))
 }
 
 fn is_locked(dir: &Path) -> bool {

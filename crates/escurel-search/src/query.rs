@@ -1,6 +1,6 @@
 //! Reading what somebody typed: words, `"phrases"`, `-exclusions`, `skill:` and
 //! `tag:`. Nothing is an error; what cannot be an operator is read as words and
-//! noted.
+//! noted. Phrases and exclusions speak of units, not of pages.
 
 use hashbrown::HashSet;
 

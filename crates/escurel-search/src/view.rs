@@ -7,8 +7,10 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 use tantivy::columnar::ColumnValues;
 use tantivy::directory::RamDirectory;
-use tantivy::schema::Field;
-use tantivy::{DocId, Index, ReloadPolicy, Searcher, SegmentReader};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{
+    DocId, DocSet, Index, ReloadPolicy, Searcher, SegmentReader, TERMINATED, Term,
+};
 
 use crate::api::Doc;
 use crate::schema::{Fields, Key, PAGE, SEQ, UNIT};
@@ -35,7 +37,14 @@ pub(crate) struct Columns {
 impl Columns {
     fn open(segment: &SegmentReader) -> tantivy::Result<Self> {
         let column = |name| segment.fast_fields().column_first_or_default::<u64>(name);
-        Ok(Columns { page: column(PAGE)?, seq: column(SEQ)?, unit: column(UNIT)? })
+        let columns = Columns { page: column(PAGE)?, seq: column(SEQ)?, unit: column(UNIT)? };
+        for column in [&columns.page, &columns.seq, &columns.unit] {
+            if column.num_vals() != segment.max_doc() {
+                let what = "a column does not cover its segment".to_string();
+                return Err(tantivy::TantivyError::InternalError(what));
+            }
+        }
+        Ok(columns)
     }
 
     pub fn key(&self, doc: DocId) -> Key {
@@ -62,6 +71,22 @@ impl Layer {
         }
         keys.retain(|key| !self.masked.contains(key));
         keys
+    }
+
+    /// The versions of one page in this layer.
+    pub fn versions(&self, page: &Term) -> tantivy::Result<HashSet<Key>> {
+        let mut keys = HashSet::new();
+        for (segment, columns) in self.searcher.segment_readers().iter().zip(self.columns.iter()) {
+            let index = segment.inverted_index(page.field())?;
+            let Some(mut docs) = index.read_postings(page, IndexRecordOption::Basic)? else { continue };
+            while docs.doc() != TERMINATED {
+                if !segment.is_deleted(docs.doc()) {
+                    keys.insert(columns.key(docs.doc()));
+                }
+                docs.advance();
+            }
+        }
+        Ok(keys)
     }
 
     pub fn mask(&mut self, keys: impl Iterator<Item = Key>) {

@@ -9,7 +9,9 @@ use super::class::is_join;
 /// Appends the folded form of `text` to `out`.
 pub(crate) fn fold(text: &str, out: &mut String) {
     if text.is_ascii() {
-        out.extend(text.bytes().map(|byte| byte.to_ascii_lowercase() as char));
+        let from = out.len();
+        out.push_str(text);
+        out[from..].make_ascii_lowercase();
         return;
     }
     let plain = text.nfkd().filter(|c| !is_join(*c) && !is_accent(*c));

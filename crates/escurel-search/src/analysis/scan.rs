@@ -202,28 +202,26 @@ fn fold_and_stem(text: &str, arena: &mut String) {
     if word.len() < 3 || word.len() > 32 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;
     }
-    with_stem(word.to_string(), |stem| {
+    STEMS.with_borrow_mut(|stems| {
+        if let Some(stem) = stems.get(&arena[from..]) {
+            arena.truncate(from);
+            arena.push_str(stem);
+            return;
+        }
+        if stems.len() >= KEPT_STEMS {
+            stems.clear();
+        }
+        let word = arena[from..].to_string();
+        let stem = Stemmer::new(Algorithm::English).stem(&word).into_owned();
         arena.truncate(from);
-        arena.push_str(stem);
+        arena.push_str(&stem);
+        stems.insert(word, stem);
     });
 }
+
+/// Stems are remembered per thread: texts repeat their words.
+const KEPT_STEMS: usize = 20_000;
 
 thread_local! {
     static STEMS: RefCell<hashbrown::HashMap<String, String>> = RefCell::default();
-}
-
-/// Stems are remembered per thread: a text repeats its words.
-fn with_stem(word: String, use_stem: impl FnOnce(&str)) {
-    const KEPT: usize = 20_000;
-    STEMS.with_borrow_mut(|stems| {
-        if let Some(stem) = stems.get(&word) {
-            return use_stem(stem);
-        }
-        if stems.len() >= KEPT {
-            stems.clear();
-        }
-        let stem = Stemmer::new(Algorithm::English).stem(&word).into_owned();
-        use_stem(&stem);
-        stems.insert(word, stem);
-    });
 }

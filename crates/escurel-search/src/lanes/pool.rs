@@ -97,16 +97,17 @@ impl Pool {
             if finder.is_none() && !plan.terms.is_empty() {
                 continue;
             }
-            for (segment, columns) in layer.searcher.segment_readers().iter().zip(0u32..) {
+            let segments = layer.searcher.segment_readers().iter().zip(layer.columns.iter());
+            for (ordinal, (segment, columns)) in segments.enumerate() {
                 let limits = Limits::new(plan, &layer.searcher, segment)?;
                 let gate = Gate {
                     layer,
                     segment,
-                    columns: &layer.columns[columns as usize],
+                    columns,
                     limits: &limits,
                     demanded: None,
                     candidates,
-                    at: (number, columns),
+                    at: (number, ordinal as u32),
                 };
                 pool.add_segment(gate, finder.as_ref())?;
             }

@@ -1,0 +1,147 @@
+//! Filters before ranking, and one order however the documents came in.
+
+use escurel_search::{AdmitAll, Candidates, Doc, Hit, Query, TextIndex};
+use proptest::prelude::*;
+
+use crate::{Live, ask, page};
+
+const WORDS: [&str; 8] = ["pump", "tide", "harbour", "log", "the", "潮汐", "valve", "pressure"];
+
+struct Only(Vec<u32>);
+
+impl Candidates for Only {
+    fn admits(&self, page: u32, _seq: u64) -> bool {
+        self.0.contains(&page)
+    }
+}
+
+fn text(words: &[usize]) -> String {
+    words.iter().map(|word| WORDS[word % WORDS.len()]).collect::<Vec<_>>().join(" ")
+}
+
+fn corpus() -> impl Strategy<Value = Vec<Doc>> {
+    let unit = prop::collection::vec(0..8usize, 0..12);
+    let units = prop::collection::vec(unit, 1..4);
+    prop::collection::vec(units, 1..14).prop_map(|pages| {
+        let doc = |(number, units): (usize, Vec<Vec<usize>>)| {
+            let texts: Vec<String> = units.iter().map(|unit| text(unit)).collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            page(number as u32, 1, texts[0].split(' ').next().unwrap_or(""), &texts)
+        };
+        pages.into_iter().enumerate().map(doc).collect()
+    })
+}
+
+fn question() -> impl Strategy<Value = String> {
+    prop::collection::vec(0..8usize, 1..5).prop_map(|words| text(&words))
+}
+
+fn same(left: &[Hit], right: &[Hit]) {
+    let place = |hit: &Hit| (hit.page, hit.snippet.clone());
+    let left_places: Vec<_> = left.iter().map(place).collect();
+    assert_eq!(left_places, right.iter().map(place).collect::<Vec<_>>());
+    for (left, right) in left.iter().zip(right) {
+        assert!((left.score - right.score).abs() <= 1e-5 * left.score, "{left:?} {right:?}");
+    }
+}
+
+fn bulk(docs: &[Doc]) -> TextIndex {
+    let index = TextIndex::in_memory();
+    index.add_bulk(docs.to_vec()).expect("bulk");
+    index.commit(1).expect("commit");
+    index
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn a_filtered_answer_is_the_filter_of_the_whole(
+        docs in corpus(), query in question(), allowed in prop::collection::vec(0..14u32, 0..6), k in 1..8usize,
+    ) {
+        let index = bulk(&docs);
+        let snapshot = index.snapshot();
+        let some = Only(allowed);
+        let mut whole = ask(&snapshot, &query, 200, &AdmitAll).hits;
+        whole.retain(|hit| some.admits(hit.page, 1));
+        whole.truncate(k);
+        same(&whole, &ask(&snapshot, &query, k, &some).hits);
+    }
+
+    #[test]
+    fn however_documents_come_in(docs in corpus(), query in question(), cuts in prop::collection::vec(0..3u8, 14)) {
+        let rebuilt = ask(&bulk(&docs).snapshot(), &query, 200, &AdmitAll).hits;
+        let memory = TextIndex::in_memory();
+        memory.add(docs.clone());
+        same(&rebuilt, &ask(&memory.snapshot(), &query, 200, &AdmitAll).hits);
+        let mixed = TextIndex::in_memory();
+        for (number, doc) in docs.iter().enumerate().rev() {
+            match cuts[number] {
+                0 => mixed.add_bulk(vec![doc.clone()]).expect("bulk"),
+                _ => mixed.add(vec![doc.clone()]),
+            }
+            if cuts[number] < 2 {
+                mixed.commit(number as u64 + 1).expect("commit");
+            }
+        }
+        same(&rebuilt, &ask(&mixed.snapshot(), &query, 200, &AdmitAll).hits);
+        mixed.commit(100).expect("commit");
+        same(&rebuilt, &ask(&mixed.snapshot(), &query, 200, &AdmitAll).hits);
+        mixed.settle();
+        same(&rebuilt, &ask(&mixed.snapshot(), &query, 200, &AdmitAll).hits);
+        prop_assert_eq!(mixed.all_docs().expect("docs"), memory.all_docs().expect("docs"));
+    }
+
+    #[test]
+    fn old_versions_do_not_come_back(docs in corpus(), query in question(), changed in prop::collection::vec(0..14u32, 1..6)) {
+        let index = bulk(&docs);
+        let mut live = Live(docs.iter().map(|doc| (doc.page, 1)).collect());
+        for page in changed.iter().filter(|page| (**page as usize) < docs.len()) {
+            let doc = Doc { seq: 2, units: docs[0].units.clone(), ..docs[*page as usize].clone() };
+            index.add(vec![doc]);
+            live.0.insert(*page, 2);
+        }
+        let before = ask(&index.snapshot(), &query, 200, &live).hits;
+        live.0.iter().for_each(|(page, seq)| index.forget(*page, *seq));
+        index.commit(2).expect("commit");
+        let after = ask(&index.snapshot(), &query, 200, &live).hits;
+        let sorted = |hits: &[Hit]| {
+            let mut places: Vec<_> = hits.iter().map(|hit| (hit.page, hit.snippet.clone())).collect();
+            places.sort();
+            places
+        };
+        prop_assert_eq!(sorted(&before), sorted(&after));
+        prop_assert_eq!(index.all_docs().expect("docs"), live.0.into_iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn two_of_twenty_thousand() {
+    let index = TextIndex::in_memory();
+    let docs = (0..20_000).map(|number| page(number, 1, "pump", &["the pump of a big folder"]));
+    index.add_bulk(docs.collect()).expect("bulk");
+    index.commit(1).expect("commit");
+    let tiny = Only(vec![7, 19_999]);
+    for by_page in [false, true] {
+        let texts = ["pump".to_string()];
+        let query = Query { texts: &texts, k: 10, by_page, candidates: &tiny, only_page: None };
+        let hits = index.snapshot().search(&query).expect("answer").hits;
+        assert_eq!(hits.iter().map(|hit| hit.page).collect::<Vec<_>>(), [7, 19_999]);
+    }
+    let hits = ask(&index.snapshot(), "pump", 10, &AdmitAll).hits;
+    assert_eq!(hits.iter().map(|hit| hit.page).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn deep_answers_begin_like_short_ones() {
+    let index = TextIndex::in_memory();
+    let word = |n: u32| WORDS[(n as usize * 7 + n as usize / 3) % 8];
+    let docs = (0..2000).map(|n| {
+        page(n, 1, word(n), &[&format!("{} {} {}", word(n / 2), word(n / 5), word(n / 11))])
+    });
+    index.add_bulk(docs.collect()).expect("bulk");
+    index.commit(1).expect("commit");
+    let deep = ask(&index.snapshot(), "pump tide valve", 200, &AdmitAll).hits;
+    assert_eq!(deep.len(), 200);
+    assert!(deep.windows(2).all(|pair| pair[0].score >= pair[1].score));
+}
