@@ -8,12 +8,15 @@ use serde_json::{Value, json};
 /// Spans in bounds and on character boundaries, lines and columns right,
 /// blocks in order, anchors unique, units within their limit.
 pub fn check_page(bytes: &[u8]) {
-    for layout in [Layout::Vault, Layout::Tenant] {
-        let page = parse("markdown/instances/note/a.md", bytes, layout);
-        check_spans(&page);
-        check_order(&page);
-        check_units(&page);
-    }
+    let layout = if bytes.len() % 2 == 0 {
+        Layout::Vault
+    } else {
+        Layout::Tenant
+    };
+    let page = parse("markdown/instances/note/a.md", bytes, layout);
+    check_spans(&page);
+    check_order(&page);
+    check_units(&page);
 }
 
 fn check_span(page: &Page, span: &Range<usize>) {
@@ -90,29 +93,31 @@ fn line_col(text: &str, offset: usize) -> (u32, u32) {
     (ended + 1, col)
 }
 
-/// Setting a key changes that key only, or is refused.
+/// Setting a key changes that key only, or is refused. The input chooses one
+/// of the edits, so that each run stays short.
 pub fn check_edit(bytes: &[u8]) {
-    let values: [Option<Value>; 4] = [
+    let values = [
         None,
         Some(json!("new value: #1")),
         Some(json!(["a", "[[note::b]]", 3])),
         Some(json!(12)),
     ];
+    let choice = bytes.iter().fold(0usize, |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
+    });
+    let key = ["id", "k", "tags"][choice % 3];
+    let value: &Option<Value> = &values[choice / 3 % 4];
+    let Ok(edited) = set_frontmatter_key(bytes, key, value.as_ref()) else {
+        return;
+    };
     let before = parse("a.md", bytes, Layout::Vault);
-    for key in ["id", "k", "tags"] {
-        for value in &values {
-            let Ok(edited) = set_frontmatter_key(bytes, key, value.as_ref()) else {
-                continue;
-            };
-            let after = parse("a.md", &edited, Layout::Vault);
-            assert!(!after.header_unreadable() || before.header_unreadable());
-            let (mut old, mut new) = (before.frontmatter.clone(), after.frontmatter.clone());
-            old.remove(key);
-            assert_eq!(new.remove(key).is_some(), value.is_some());
-            assert_eq!(old, new, "another key changed");
-            assert_eq!(before.body_text(), after.body_text(), "the body changed");
-        }
-    }
+    let after = parse("a.md", &edited, Layout::Vault);
+    assert!(!after.header_unreadable() || before.header_unreadable());
+    let (mut old, mut new) = (before.frontmatter.clone(), after.frontmatter.clone());
+    old.remove(key);
+    assert_eq!(new.remove(key).is_some(), value.is_some());
+    assert_eq!(old, new, "another key changed");
+    assert_eq!(before.body_text(), after.body_text(), "the body changed");
 }
 
 /// A link that parses renders to itself.
