@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// Dense number of a page, given in order of first appearance and never given
 /// to another page.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
 pub struct PageNo(pub u32);
 
 impl PageNo {
@@ -27,7 +29,9 @@ impl Bitmap {
 
     /// Empty, with room for page numbers below `capacity`.
     pub fn with_capacity(capacity: u32) -> Bitmap {
-        Bitmap { words: vec![0; (capacity as usize).div_ceil(64)] }
+        Bitmap {
+            words: vec![0; (capacity as usize).div_ceil(64)],
+        }
     }
 
     pub(crate) fn from_words(words: Vec<u64>) -> Bitmap {
@@ -49,7 +53,9 @@ impl Bitmap {
     }
 
     pub fn contains(&self, no: PageNo) -> bool {
-        self.words.get(no.index() / 64).is_some_and(|w| w >> (no.0 % 64) & 1 == 1)
+        self.words
+            .get(no.index() / 64)
+            .is_some_and(|w| w >> (no.0 % 64) & 1 == 1)
     }
 
     pub fn len(&self) -> usize {

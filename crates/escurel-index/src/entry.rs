@@ -50,15 +50,73 @@ pub struct EntryDraft {
 
 impl EntryDraft {
     pub(crate) fn numbered(self, no: PageNo) -> Entry {
-        let EntryDraft { uid, path, version, seq, from, written_at, author, stat, object, digest, bytes, missing, facts } = self;
+        let EntryDraft {
+            uid,
+            path,
+            version,
+            seq,
+            from,
+            written_at,
+            author,
+            stat,
+            object,
+            digest,
+            bytes,
+            missing,
+            facts,
+        } = self;
         let author = crate::intern::intern(&author);
-        Entry { no, uid, path, version, seq, from, written_at, author, stat, object, digest, bytes, missing, facts }
+        Entry {
+            no,
+            uid,
+            path,
+            version,
+            seq,
+            from,
+            written_at,
+            author,
+            stat,
+            object,
+            digest,
+            bytes,
+            missing,
+            facts,
+        }
     }
 }
 
 impl From<Entry> for EntryDraft {
     fn from(e: Entry) -> EntryDraft {
-        let Entry { no: _, uid, path, version, seq, from, written_at, author, stat, object, digest, bytes, missing, facts } = e;
-        EntryDraft { uid, path, version, seq, from, written_at, author, stat, object, digest, bytes, missing, facts }
+        let Entry {
+            no: _,
+            uid,
+            path,
+            version,
+            seq,
+            from,
+            written_at,
+            author,
+            stat,
+            object,
+            digest,
+            bytes,
+            missing,
+            facts,
+        } = e;
+        EntryDraft {
+            uid,
+            path,
+            version,
+            seq,
+            from,
+            written_at,
+            author,
+            stat,
+            object,
+            digest,
+            bytes,
+            missing,
+            facts,
+        }
     }
 }

@@ -7,13 +7,20 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     #[error("{what} {path}: {source}")]
-    Io { what: &'static str, path: PathBuf, source: std::io::Error },
+    Io {
+        what: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("{path} is damaged: {reason}")]
     Damaged { path: PathBuf, reason: String },
     #[error("{path} was written by another version ({found})")]
     OtherVersion { path: PathBuf, found: u32 },
     #[error("{what}: {source}")]
-    Sql { what: &'static str, source: duckdb::Error },
+    Sql {
+        what: &'static str,
+        source: duckdb::Error,
+    },
 }
 
 impl IndexError {

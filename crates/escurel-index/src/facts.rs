@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use escurel_md::{BlockKind, LinkKind, Page, PageType, Severity, SkillSchema, When, Wikilink, name_key, slug};
+use escurel_md::{
+    BlockKind, LinkKind, Page, PageType, Severity, SkillSchema, When, Wikilink, name_key, slug,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -45,7 +47,11 @@ pub struct Facts {
 
 impl Facts {
     pub fn of(page: &Page) -> Facts {
-        let errors = page.issues.iter().filter(|i| i.severity == Severity::Error).count();
+        let errors = page
+            .issues
+            .iter()
+            .filter(|i| i.severity == Severity::Error)
+            .count();
         Facts {
             page_type: page.page_type,
             skill: intern(&page.skill),
@@ -60,7 +66,9 @@ impl Facts {
             hidden: page.hidden,
             identity_clear: page.identity_clear,
             utf8: page.utf8,
-            frontmatter: serde_json::to_string(&page.frontmatter).unwrap_or_else(|_| "{}".into()).into(),
+            frontmatter: serde_json::to_string(&page.frontmatter)
+                .unwrap_or_else(|_| "{}".into())
+                .into(),
             links: page.links.iter().map(LinkFact::of).collect(),
             anchors: anchors_of(page),
             schema: page.schema.clone().map(Arc::new),
@@ -83,7 +91,9 @@ impl Facts {
         }
         let has = |a: &str| {
             let (key, slug) = (name_key(a.trim()), slug(a));
-            self.anchors.iter().any(|known| known == a || known == key || (known == slug && !slug.is_empty()))
+            self.anchors
+                .iter()
+                .any(|known| known == a || known == key || (known == slug && !slug.is_empty()))
         };
         has(anchor) || (anchor.contains('#') && anchor.split('#').take(16).all(has))
     }
@@ -91,7 +101,9 @@ impl Facts {
     /// `layer: base@pack@version`: comes from a pack and yields to pages of
     /// the tenant.
     pub fn is_base_layer(&self) -> bool {
-        self.layer.as_deref().is_some_and(|l| l == "base" || l.starts_with("base@"))
+        self.layer
+            .as_deref()
+            .is_some_and(|l| l == "base" || l.starts_with("base@"))
     }
 }
 
@@ -101,14 +113,22 @@ fn anchors_of(page: &Page) -> Texts {
         let text = slug(&h.text).is_empty().then(|| name_key(&h.text));
         [Some(h.anchor.clone()), text].into_iter().flatten()
     });
-    let blocks = page.blocks.iter().filter(|b| b.kind != BlockKind::Heading && !is_content_anchor(&b.anchor));
+    let blocks = page
+        .blocks
+        .iter()
+        .filter(|b| b.kind != BlockKind::Heading && !is_content_anchor(&b.anchor));
     let items = page.item_anchors.iter().map(|a| a.anchor.clone());
-    headings.chain(blocks.map(|b| b.anchor.clone())).chain(items).collect()
+    headings
+        .chain(blocks.map(|b| b.anchor.clone()))
+        .chain(items)
+        .collect()
 }
 
 /// `b-` and eight hex digits, perhaps numbered.
 fn is_content_anchor(anchor: &str) -> bool {
-    let Some(rest) = anchor.strip_prefix("b-") else { return false };
+    let Some(rest) = anchor.strip_prefix("b-") else {
+        return false;
+    };
     let (hash, number) = rest.split_once('-').unwrap_or((rest, "0"));
     hash.len() == 8
         && hash.bytes().all(|b| b.is_ascii_hexdigit())
@@ -134,8 +154,16 @@ pub struct LinkFact {
 impl LinkFact {
     pub fn of(link: &escurel_md::Link) -> LinkFact {
         let t = &link.target;
-        let parts = [&t.skill, &t.id, &t.anchor, &t.version, &t.alias, &link.src_anchor];
-        let mut text = String::with_capacity(parts.iter().flat_map(|p| p.as_ref()).map(String::len).sum());
+        let parts = [
+            &t.skill,
+            &t.id,
+            &t.anchor,
+            &t.version,
+            &t.alias,
+            &link.src_anchor,
+        ];
+        let mut text =
+            String::with_capacity(parts.iter().flat_map(|p| p.as_ref()).map(String::len).sum());
         let (mut present, mut ends) = (0, [0; 6]);
         for (i, part) in parts.iter().enumerate() {
             if let Some(part) = part {
@@ -145,7 +173,14 @@ impl LinkFact {
             ends[i] = u32::try_from(text.len()).unwrap_or(u32::MAX);
         }
         let relation = link.relation.as_deref().map(intern);
-        LinkFact { kind: link.kind, present, line: link.line, relation, text: text.into(), ends }
+        LinkFact {
+            kind: link.kind,
+            present,
+            line: link.line,
+            relation,
+            text: text.into(),
+            ends,
+        }
     }
 
     fn part(&self, i: usize) -> Option<&str> {
@@ -153,7 +188,11 @@ impl LinkFact {
             return None;
         }
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
-        Some(self.text.get(start as usize..self.ends[i] as usize).unwrap_or(""))
+        Some(
+            self.text
+                .get(start as usize..self.ends[i] as usize)
+                .unwrap_or(""),
+        )
     }
 
     pub fn skill(&self) -> Option<&str> {
@@ -229,13 +268,24 @@ mod as_json {
     use escurel_md::SkillSchema;
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
-    pub fn serialize<S: Serializer>(schema: &Option<Arc<SkillSchema>>, to: S) -> Result<S::Ok, S::Error> {
-        let text = schema.as_deref().map(serde_json::to_string).transpose().map_err(ser::Error::custom)?;
+    pub fn serialize<S: Serializer>(
+        schema: &Option<Arc<SkillSchema>>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let text = schema
+            .as_deref()
+            .map(serde_json::to_string)
+            .transpose()
+            .map_err(ser::Error::custom)?;
         text.serialize(to)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<SkillSchema>>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Arc<SkillSchema>>, D::Error> {
         let text = <Option<&str>>::deserialize(from)?;
-        text.map(serde_json::from_str).transpose().map_err(de::Error::custom)
+        text.map(serde_json::from_str)
+            .transpose()
+            .map_err(de::Error::custom)
     }
 }

@@ -18,7 +18,13 @@ pub(crate) struct Corpus {
 
 impl Corpus {
     pub fn new(layout: Layout) -> Corpus {
-        Corpus { dir: Directory::new(), layout, seq: 0, changes: Vec::new(), relink: Vec::new() }
+        Corpus {
+            dir: Directory::new(),
+            layout,
+            seq: 0,
+            changes: Vec::new(),
+            relink: Vec::new(),
+        }
     }
 
     pub fn vault(pages: &[(&str, &str)]) -> Corpus {
@@ -31,7 +37,9 @@ impl Corpus {
 
     fn of(layout: Layout, pages: &[(&str, &str)]) -> Corpus {
         let mut corpus = Corpus::new(layout);
-        pages.iter().for_each(|(path, text)| drop(corpus.put(path, text)));
+        pages
+            .iter()
+            .for_each(|(path, text)| drop(corpus.put(path, text)));
         corpus
     }
 
@@ -63,12 +71,17 @@ impl Corpus {
             facts: Arc::clone(&facts),
         });
         if let Some(old) = done.before.as_ref().filter(|_| done.relink) {
-            self.relink.extend(self.dir.referrers(&old.facts, &old.path));
+            self.relink
+                .extend(self.dir.referrers(&old.facts, &old.path));
         }
         if done.relink {
             self.relink.extend(self.dir.referrers(&facts, path));
         }
-        let block = |b: &escurel_md::Block| BlockRow { anchor: b.anchor.clone(), kind: b.kind, line: b.line };
+        let block = |b: &escurel_md::Block| BlockRow {
+            anchor: b.anchor.clone(),
+            kind: b.kind,
+            line: b.line,
+        };
         self.changes.push(VersionChange {
             no: done.no,
             uid,
@@ -88,7 +101,9 @@ impl Corpus {
     }
 
     pub fn delete(&mut self, path: &str) {
-        let Some(old) = self.dir.by_path(path).cloned() else { return };
+        let Some(old) = self.dir.by_path(path).cloned() else {
+            return;
+        };
         self.seq += 1;
         self.dir.remove(old.uid);
         self.relink.extend(self.dir.referrers(&old.facts, path));
@@ -111,10 +126,15 @@ impl Corpus {
     }
 
     pub fn no(&self, path: &str) -> PageNo {
-        self.dir.by_path(path).unwrap_or_else(|| panic!("no page {path}")).no
+        self.dir
+            .by_path(path)
+            .unwrap_or_else(|| panic!("no page {path}"))
+            .no
     }
 
     pub fn path(&self, no: PageNo) -> String {
-        self.dir.get(no).map_or_else(|| format!("{no:?}"), |e| e.path.to_string())
+        self.dir
+            .get(no)
+            .map_or_else(|| format!("{no:?}"), |e| e.path.to_string())
     }
 }

@@ -51,6 +51,9 @@ mod tests {
             let texts: Texts = list.iter().collect();
             assert_eq!(texts.iter().collect::<Vec<_>>(), list);
         }
-        assert_eq!(Texts::from_iter(["a\0b"]).iter().collect::<Vec<_>>(), ["a\u{fffd}b"]);
+        assert_eq!(
+            Texts::from_iter(["a\0b"]).iter().collect::<Vec<_>>(),
+            ["a\u{fffd}b"]
+        );
     }
 }

@@ -49,7 +49,16 @@ impl Directory {
                 cells.entry(key).or_default().push((no, cell));
             }
         }
-        let Directory { entries, paths, names, mentions, lists, skill_list, columns, .. } = self;
+        let Directory {
+            entries,
+            paths,
+            names,
+            mentions,
+            lists,
+            skill_list,
+            columns,
+            ..
+        } = self;
         let maps = || {
             for p in &prepared {
                 let no = p.entry.no;
@@ -60,17 +69,31 @@ impl Directory {
         };
         let others = || {
             let cells: Vec<(String, Vec<(PageNo, Cell)>)> = cells.into_iter().collect();
-            let filled: Vec<(String, Column)> = cells.into_par_iter().map(|(key, cells)| (key, column_of(cells))).collect();
-            filled.into_iter().for_each(|(key, column)| *columns.slot(&key) = Arc::new(column));
+            let filled: Vec<(String, Column)> = cells
+                .into_par_iter()
+                .map(|(key, cells)| (key, column_of(cells)))
+                .collect();
+            filled
+                .into_iter()
+                .for_each(|(key, column)| *columns.slot(&key) = Arc::new(column));
             let mut by_skill: HashMap<(PageType, Arc<str>), Vec<PageNo>> = HashMap::new();
             for e in prepared.iter().map(|p| &p.entry) {
-                let skill = if e.facts.page_type == PageType::Skill { "".into() } else { Arc::clone(&e.facts.skill) };
-                by_skill.entry((e.facts.page_type, skill)).or_default().push(e.no);
+                let skill = if e.facts.page_type == PageType::Skill {
+                    "".into()
+                } else {
+                    Arc::clone(&e.facts.skill)
+                };
+                by_skill
+                    .entry((e.facts.page_type, skill))
+                    .or_default()
+                    .push(e.no);
             }
             for ((page_type, skill), pages) in by_skill {
                 match page_type {
                     PageType::Skill => *skill_list = Arc::new(skills_by_id(entries, pages)),
-                    PageType::Instance => *lists.slot(&skill) = Arc::new(SkillList::of(entries, pages)),
+                    PageType::Instance => {
+                        *lists.slot(&skill) = Arc::new(SkillList::of(entries, pages))
+                    }
                 }
             }
         };
@@ -80,12 +103,19 @@ impl Directory {
 
 fn column_of(cells: Vec<(PageNo, Cell)>) -> Column {
     let mut column = Column::default();
-    cells.into_iter().for_each(|(no, cell)| column.set(no, cell));
+    cells
+        .into_iter()
+        .for_each(|(no, cell)| column.set(no, cell));
     column
 }
 
 fn skills_by_id(entries: &CowVec<Option<Arc<Entry>>>, mut pages: Vec<PageNo>) -> Sorted {
-    let key = |no: &PageNo| entries.get(no.index()).and_then(Option::as_ref).map(|e| (e.facts.id.clone(), e.path.clone(), e.no));
+    let key = |no: &PageNo| {
+        entries
+            .get(no.index())
+            .and_then(Option::as_ref)
+            .map(|e| (e.facts.id.clone(), e.path.clone(), e.no))
+    };
     pages.sort_by_cached_key(key);
     Sorted::of(&pages)
 }

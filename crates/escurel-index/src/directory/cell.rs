@@ -26,7 +26,17 @@ pub(crate) const OBJECT: u8 = 8;
 
 /// Keys whose values are names, whatever they look like.
 fn is_name_key(key: &str) -> bool {
-    matches!(key, "id" | "skill" | "type" | "title" | "aliases" | "tags" | "layer" | "scenario" | "description")
+    matches!(
+        key,
+        "id" | "skill"
+            | "type"
+            | "title"
+            | "aliases"
+            | "tags"
+            | "layer"
+            | "scenario"
+            | "description"
+    )
 }
 
 impl Cell {
@@ -45,7 +55,11 @@ impl Cell {
     }
 
     pub fn text(key: &str, text: &str) -> Cell {
-        let when = if is_name_key(key) { None } else { When::parse(text) };
+        let when = if is_name_key(key) {
+            None
+        } else {
+            When::parse(text)
+        };
         Cell::Text(nfc(text).into_owned().into_boxed_str(), when)
     }
 
@@ -62,7 +76,9 @@ impl Cell {
     }
 
     pub fn fingerprint(&self) -> u64 {
-        let mix = |tag: u64, value: u64| rapidhash::v3::rapidhash_v3(&[tag.to_le_bytes(), value.to_le_bytes()].concat());
+        let mix = |tag: u64, value: u64| {
+            rapidhash::v3::rapidhash_v3(&[tag.to_le_bytes(), value.to_le_bytes()].concat())
+        };
         match self {
             Cell::Null => 1,
             Cell::Bool(b) => mix(2, u64::from(*b)),
@@ -83,7 +99,9 @@ impl Cell {
             (Cell::Text(value, _), Cell::Text(asked, _)) => value == asked,
             (Cell::Bool(value), Cell::Bool(asked)) => value == asked,
             (Cell::Null, Cell::Null) => true,
-            _ => self.number_order(operand).is_some_and(std::cmp::Ordering::is_eq),
+            _ => self
+                .number_order(operand)
+                .is_some_and(std::cmp::Ordering::is_eq),
         }
     }
 
@@ -103,7 +121,9 @@ impl Cell {
             (Cell::Text(_, Some(value)), Cell::Text(_, Some(asked))) => value.first > asked.last,
             (Cell::Text(_, None), Cell::Text(_, Some(_))) => false,
             (Cell::Text(value, _), Cell::Text(asked, None)) => value > asked,
-            _ => self.number_order(operand).is_some_and(std::cmp::Ordering::is_gt),
+            _ => self
+                .number_order(operand)
+                .is_some_and(std::cmp::Ordering::is_gt),
         }
     }
 
@@ -113,7 +133,9 @@ impl Cell {
             (Cell::Text(_, Some(value)), Cell::Text(_, Some(asked))) => value.last < asked.first,
             (Cell::Text(_, None), Cell::Text(_, Some(_))) => false,
             (Cell::Text(value, _), Cell::Text(asked, None)) => value < asked,
-            _ => self.number_order(operand).is_some_and(std::cmp::Ordering::is_lt),
+            _ => self
+                .number_order(operand)
+                .is_some_and(std::cmp::Ordering::is_lt),
         }
     }
 
@@ -138,7 +160,10 @@ pub(crate) fn cells_of(facts: &Facts) -> Vec<(String, Cell)> {
     cells.push(("skill".into(), Cell::text("skill", &facts.skill)));
     cells.push(("type".into(), Cell::text("type", facts.page_type.as_str())));
     if !facts.tags.is_empty() {
-        cells.push(("tags".into(), Cell::List(facts.tags.iter().map(|t| Cell::text("tags", t)).collect())));
+        cells.push((
+            "tags".into(),
+            Cell::List(facts.tags.iter().map(|t| Cell::text("tags", t)).collect()),
+        ));
     }
     cells
 }
@@ -157,6 +182,9 @@ pub(crate) fn cell_of(facts: &Facts, key: &str) -> Cell {
         "type" => Cell::text(key, facts.page_type.as_str()),
         "tags" if facts.tags.is_empty() => Cell::Null,
         "tags" => Cell::List(facts.tags.iter().map(|t| Cell::text(key, t)).collect()),
-        _ => facts.frontmatter_map().get(key).map_or(Cell::Null, |v| Cell::of(key, v)),
+        _ => facts
+            .frontmatter_map()
+            .get(key)
+            .map_or(Cell::Null, |v| Cell::of(key, v)),
     }
 }

@@ -38,7 +38,13 @@ impl Default for Column {
     fn default() -> Self {
         let mut slots = CowVec::<Slot>::default();
         slots.slot(0);
-        Column { slots, free: Vec::new(), lookup: None, ids: Ids::Sparse(Vec::new()), pages: 0 }
+        Column {
+            slots,
+            free: Vec::new(),
+            lookup: None,
+            ids: Ids::Sparse(Vec::new()),
+            pages: 0,
+        }
     }
 }
 
@@ -49,7 +55,9 @@ impl Column {
 
     fn id(&self, no: PageNo) -> u32 {
         match &self.ids {
-            Ids::Sparse(list) => list.binary_search_by_key(&no, |(p, _)| *p).map_or(0, |i| list[i].1),
+            Ids::Sparse(list) => list
+                .binary_search_by_key(&no, |(p, _)| *p)
+                .map_or(0, |i| list[i].1),
             Ids::Dense(ids) => ids.get(no.index()).copied().unwrap_or(0),
         }
     }
@@ -68,7 +76,11 @@ impl Column {
             Ids::Dense(ids) => (None, Some(ids)),
         };
         let sparse = sparse.into_iter().flatten().map(|(no, _)| *no);
-        let dense = dense.into_iter().flat_map(CowVec::iter).enumerate().filter(|(_, id)| **id != 0);
+        let dense = dense
+            .into_iter()
+            .flat_map(CowVec::iter)
+            .enumerate()
+            .filter(|(_, id)| **id != 0);
         sparse.chain(dense.map(|(no, _)| PageNo(no as u32)))
     }
 
@@ -122,7 +134,11 @@ impl Column {
     /// The slot that holds `cell`, made if there is none.
     fn slot_of(&mut self, cell: Cell) -> u32 {
         let print = cell.fingerprint();
-        let same = |id: &u32| self.slots.get(*id as usize).is_some_and(|s| s.uses > 0 && s.cell == cell);
+        let same = |id: &u32| {
+            self.slots
+                .get(*id as usize)
+                .is_some_and(|s| s.uses > 0 && s.cell == cell)
+        };
         let known = match &self.lookup {
             Some(map) => map.pages(print).iter().map(|p| p.0).find(same),
             None => (1..self.slots.len() as u32).find(same),
@@ -144,7 +160,13 @@ impl Column {
     fn fingerprints(&self, fresh: u32, print: u64) -> Sharded<Posting> {
         let mut map = Sharded::default();
         map.add(print, PageNo(fresh));
-        for (id, slot) in self.slots.iter().enumerate().skip(1).filter(|(_, s)| s.uses > 0) {
+        for (id, slot) in self
+            .slots
+            .iter()
+            .enumerate()
+            .skip(1)
+            .filter(|(_, s)| s.uses > 0)
+        {
             map.add(slot.cell.fingerprint(), PageNo(id as u32));
         }
         map
@@ -165,7 +187,11 @@ impl Column {
     /// Pages below `capacity` whose value, or `absent` where they have none,
     /// passes. Numbers of pages that are not live may be in it.
     pub fn select(&self, capacity: u32, absent: bool, test: impl Fn(&Cell) -> bool) -> Bitmap {
-        let mut verdict: Vec<bool> = self.slots.iter().map(|s| s.uses > 0 && test(&s.cell)).collect();
+        let mut verdict: Vec<bool> = self
+            .slots
+            .iter()
+            .map(|s| s.uses > 0 && test(&s.cell))
+            .collect();
         verdict[0] = absent;
         let mut words = vec![if absent { u64::MAX } else { 0 }; (capacity as usize).div_ceil(64)];
         match &self.ids {
@@ -173,7 +199,11 @@ impl Column {
                 for (no, id) in list {
                     if let Some(word) = words.get_mut(no.index() / 64) {
                         let bit = 1 << (no.0 % 64);
-                        *word = if verdict[*id as usize] { *word | bit } else { *word & !bit };
+                        *word = if verdict[*id as usize] {
+                            *word | bit
+                        } else {
+                            *word & !bit
+                        };
                     }
                 }
             }
@@ -181,7 +211,11 @@ impl Column {
                 let all = ids.chunks().flat_map(|chunk| chunk.chunks(64));
                 for (word, part) in words.iter_mut().zip(all) {
                     // A short part leaves the rest of the word as "absent".
-                    let mut bits = if part.len() == 64 { 0 } else { *word >> part.len() << part.len() };
+                    let mut bits = if part.len() == 64 {
+                        0
+                    } else {
+                        *word >> part.len() << part.len()
+                    };
                     for (i, id) in part.iter().enumerate() {
                         bits |= u64::from(verdict[*id as usize]) << i;
                     }

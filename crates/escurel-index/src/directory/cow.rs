@@ -13,7 +13,9 @@ pub(crate) struct CowVec<T> {
 
 impl<T> Default for CowVec<T> {
     fn default() -> Self {
-        CowVec { chunks: Arc::default() }
+        CowVec {
+            chunks: Arc::default(),
+        }
     }
 }
 
@@ -63,7 +65,10 @@ mod tests {
     fn clones_do_not_see_later_writes() {
         let mut a = CowVec::<u32>::default();
         *a.slot(1000) = 7;
-        assert_eq!((a.len(), a.get(1000), a.get(999), a.get(1001)), (1001, Some(&7), Some(&0), None));
+        assert_eq!(
+            (a.len(), a.get(1000), a.get(999), a.get(1001)),
+            (1001, Some(&7), Some(&0), None)
+        );
         let b = a.clone();
         *a.slot(1000) = 8;
         *a.slot(3) = 9;

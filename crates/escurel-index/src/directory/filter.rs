@@ -71,7 +71,9 @@ impl Test {
 
     fn operands(&self) -> &[Cell] {
         match self {
-            Test::Is(o) | Test::AtLeast(o) | Test::AtMost(o) | Test::Above(o) | Test::Below(o) => std::slice::from_ref(o),
+            Test::Is(o) | Test::AtLeast(o) | Test::AtMost(o) | Test::Above(o) | Test::Below(o) => {
+                std::slice::from_ref(o)
+            }
             Test::In(list) | Test::Not(list) => list,
             Test::Prints(_) => &[],
         }
@@ -95,7 +97,9 @@ impl Clause {
 impl Filter {
     /// One page, without columns; also good for versions that are not live.
     pub fn matches(&self, facts: &crate::Facts) -> bool {
-        self.clauses.iter().all(|c| c.holds(&cell::cell_of(facts, &c.key)))
+        self.clauses
+            .iter()
+            .all(|c| c.holds(&cell::cell_of(facts, &c.key)))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -105,33 +109,56 @@ impl Filter {
     /// `frontmatter_key = frontmatter_value`, compared as printed text.
     pub fn text_equals(key: &str, value: &str) -> Filter {
         let tests = vec![Test::Prints(escurel_md::nfc(value).into_owned())];
-        Filter { clauses: vec![Clause { key: key.to_owned(), tests }] }
+        Filter {
+            clauses: vec![Clause {
+                key: key.to_owned(),
+                tests,
+            }],
+        }
     }
 }
 
 fn mismatch(key: &str, message: String) -> FilterError {
-    FilterError { code: "type_mismatch", key: key.to_owned(), nearest: None, message }
+    FilterError {
+        code: "type_mismatch",
+        key: key.to_owned(),
+        nearest: None,
+        message,
+    }
 }
 
 fn parse_clause(key: &str, value: &Value) -> Result<Clause, FilterError> {
     let tests = match value {
         Value::Object(operators) if operators.is_empty() => {
-            return Err(mismatch(key, format!("the filter on `{key}` is an empty object; name an operator")));
+            return Err(mismatch(
+                key,
+                format!("the filter on `{key}` is an empty object; name an operator"),
+            ));
         }
-        Value::Object(operators) => {
-            operators.iter().map(|(op, operand)| parse_test(key, op, operand)).collect::<Result<_, _>>()?
-        }
+        Value::Object(operators) => operators
+            .iter()
+            .map(|(op, operand)| parse_test(key, op, operand))
+            .collect::<Result<_, _>>()?,
         Value::Array(_) => {
-            return Err(mismatch(key, format!("the filter on `{key}` is a list; write {{\"in\": […]}}")));
+            return Err(mismatch(
+                key,
+                format!("the filter on `{key}` is a list; write {{\"in\": […]}}"),
+            ));
         }
         scalar => vec![Test::Is(Cell::of(key, scalar))],
     };
-    Ok(Clause { key: key.to_owned(), tests })
+    Ok(Clause {
+        key: key.to_owned(),
+        tests,
+    })
 }
 
 fn parse_test(key: &str, op: &str, operand: &Value) -> Result<Test, FilterError> {
     let scalar = |v: &Value| match v {
-        Value::Object(_) | Value::Array(_) => Err(mismatch(key, format!("`{op}` on `{key}` takes a plain value"))),
+        Value::Object(_) | Value::Array(_) => Err(mismatch(
+            key,
+            format!("`{op}` on `{key}` takes a plain value"),
+        )),
         v => Ok(Cell::of(key, v)),
     };
     let list = |v: &Value| match v {
@@ -139,7 +166,10 @@ fn parse_test(key: &str, op: &str, operand: &Value) -> Result<Test, FilterError>
         v => Ok(vec![scalar(v)?]),
     };
     let ordered = |v: &Value| match scalar(v)? {
-        Cell::Null | Cell::Bool(_) => Err(mismatch(key, format!("`{op}` on `{key}` takes a number, text or instant"))),
+        Cell::Null | Cell::Bool(_) => Err(mismatch(
+            key,
+            format!("`{op}` on `{key}` takes a number, text or instant"),
+        )),
         cell => Ok(cell),
     };
     match op {
@@ -151,9 +181,19 @@ fn parse_test(key: &str, op: &str, operand: &Value) -> Result<Test, FilterError>
         "in" => Ok(Test::In(list(operand)?)),
         "not" => Ok(Test::Not(list(operand)?)),
         _ => {
-            let nearest = nearest(op, OPERATORS.into_iter()).unwrap_or(">=").to_owned();
-            let message = format!("unknown operator `{op}` on `{key}`; known: {}", OPERATORS.join(" "));
-            Err(FilterError { code: "unknown_operator", key: key.to_owned(), nearest: Some(nearest), message })
+            let nearest = nearest(op, OPERATORS.into_iter())
+                .unwrap_or(">=")
+                .to_owned();
+            let message = format!(
+                "unknown operator `{op}` on `{key}`; known: {}",
+                OPERATORS.join(" ")
+            );
+            Err(FilterError {
+                code: "unknown_operator",
+                key: key.to_owned(),
+                nearest: Some(nearest),
+                message,
+            })
         }
     }
 }
@@ -210,32 +250,69 @@ impl Directory {
         known.extend(["id", "title", "skill", "type", "tags"]);
         known.sort_unstable();
         let nearest = nearest(key, known.into_iter()).map(str::to_owned);
-        let hint = nearest.as_ref().map_or(String::new(), |n| format!("; nearest: `{n}`"));
+        let hint = nearest
+            .as_ref()
+            .map_or(String::new(), |n| format!("; nearest: `{n}`"));
         let message = format!("no page and no skill has the frontmatter key `{key}`{hint}");
-        Err(FilterError { code: "unknown_key", key: key.to_owned(), nearest, message })
+        Err(FilterError {
+            code: "unknown_key",
+            key: key.to_owned(),
+            nearest,
+            message,
+        })
     }
 
     fn has_key(&self, key: &str, visible: &dyn Fn(&Entry) -> bool) -> bool {
-        let Some(column) = self.columns.get(key) else { return false };
-        column.pages().filter_map(|no| self.get(no)).any(|e| visible(e))
+        let Some(column) = self.columns.get(key) else {
+            return false;
+        };
+        column
+            .pages()
+            .filter_map(|no| self.get(no))
+            .any(|e| visible(e))
     }
 
     fn schema_keys(&self, visible: &dyn Fn(&Entry) -> bool) -> Vec<String> {
         let pages = self.skill_pages().filter(|e| visible(e));
         let schemas = pages.filter_map(|e| e.facts.schema.as_deref());
-        schemas.flat_map(|s| s.required_frontmatter.iter().chain(&s.optional_frontmatter).cloned()).collect()
+        schemas
+            .flat_map(|s| {
+                s.required_frontmatter
+                    .iter()
+                    .chain(&s.optional_frontmatter)
+                    .cloned()
+            })
+            .collect()
     }
 
-    fn check_kinds(&self, clause: &Clause, visible: &dyn Fn(&Entry) -> bool) -> Result<(), FilterError> {
-        let wanted: Vec<u8> = clause.tests.iter().flat_map(Test::operands).map(Cell::kinds).filter(|k| *k != 0).collect();
+    fn check_kinds(
+        &self,
+        clause: &Clause,
+        visible: &dyn Fn(&Entry) -> bool,
+    ) -> Result<(), FilterError> {
+        let wanted: Vec<u8> = clause
+            .tests
+            .iter()
+            .flat_map(Test::operands)
+            .map(Cell::kinds)
+            .filter(|k| *k != 0)
+            .collect();
         if wanted.is_empty() {
             return Ok(());
         }
-        let held = self.held_kinds(&clause.key, wanted.iter().fold(0, |all, k| all | k), visible);
+        let held = self.held_kinds(
+            &clause.key,
+            wanted.iter().fold(0, |all, k| all | k),
+            visible,
+        );
         if held == 0 || wanted.iter().all(|k| held & k != 0) {
             return Ok(());
         }
-        let message = format!("`{}` holds {}, which the given value is not", clause.key, kind_names(held));
+        let message = format!(
+            "`{}` holds {}, which the given value is not",
+            clause.key,
+            kind_names(held)
+        );
         Err(mismatch(&clause.key, message))
     }
 
@@ -244,10 +321,14 @@ impl Directory {
         if cell::is_effective(key) {
             return TEXT;
         }
-        let Some(column) = self.columns.get(key) else { return 0 };
+        let Some(column) = self.columns.get(key) else {
+            return 0;
+        };
         let mut held = 0;
         for entry in column.pages().filter_map(|no| self.get(no)) {
-            let Some(cell) = column.cell(entry.no) else { continue };
+            let Some(cell) = column.cell(entry.no) else {
+                continue;
+            };
             if cell.kinds() & !held != 0 && visible(entry) {
                 held |= cell.kinds();
                 if held & wanted == wanted {
@@ -268,7 +349,8 @@ impl Directory {
 
     fn clause_pages(&self, clause: &Clause) -> Bitmap {
         if matches!(clause.key.as_str(), "id" | "title") {
-            let hit = |e: &&std::sync::Arc<Entry>| clause.holds(&cell::cell_of(&e.facts, &clause.key));
+            let hit =
+                |e: &&std::sync::Arc<Entry>| clause.holds(&cell::cell_of(&e.facts, &clause.key));
             return self.iter().filter(hit).map(|e| e.no).collect();
         }
         let absent = clause.holds(&Cell::Null);
@@ -281,7 +363,16 @@ impl Directory {
 }
 
 fn kind_names(kinds: u8) -> String {
-    let names = [(cell::NUMBER, "numbers"), (TEXT, "text"), (cell::BOOL, "true or false"), (cell::OBJECT, "mappings")];
-    let held: Vec<&str> = names.iter().filter(|(k, _)| kinds & k != 0).map(|(_, n)| *n).collect();
+    let names = [
+        (cell::NUMBER, "numbers"),
+        (TEXT, "text"),
+        (cell::BOOL, "true or false"),
+        (cell::OBJECT, "mappings"),
+    ];
+    let held: Vec<&str> = names
+        .iter()
+        .filter(|(k, _)| kinds & k != 0)
+        .map(|(_, n)| *n)
+        .collect();
     held.join(" and ")
 }

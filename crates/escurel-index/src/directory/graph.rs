@@ -5,18 +5,26 @@ use std::sync::Arc;
 use escurel_md::LinkKind;
 use rayon::prelude::*;
 
+use super::Directory;
 use super::names::{link_keys, page_keys};
 use super::resolve::{Name, Place};
 use super::types::{Edge, LinkCounts, Resolution, Scope};
-use super::Directory;
 use crate::{Entry, Facts, LinkFact, PageNo};
 
 impl Directory {
     /// Every link of the page with where it leads, in the order of the page.
     pub fn outgoing<'a>(&'a self, e: &'a Entry, scope: &Scope<'_>) -> Vec<Edge<'a>> {
-        let Some(src) = self.get(e.no) else { return Vec::new() };
+        let Some(src) = self.get(e.no) else {
+            return Vec::new();
+        };
         let links = e.facts.links.iter().filter(|l| l.kind != LinkKind::Asset);
-        links.map(|link| Edge { src, link, to: self.lookup(Name::from(link), Place::of(e), scope) }).collect()
+        links
+            .map(|link| Edge {
+                src,
+                link,
+                to: self.lookup(Name::from(link), Place::of(e), scope),
+            })
+            .collect()
     }
 
     /// Links that lead to the page, by path of their page, then position.
@@ -28,14 +36,23 @@ impl Directory {
         }
         keys.sort_unstable();
         keys.dedup();
-        let mut sources: Vec<PageNo> = keys.iter().flat_map(|k| self.mentions.pages(*k)).copied().collect();
+        let mut sources: Vec<PageNo> = keys
+            .iter()
+            .flat_map(|k| self.mentions.pages(*k))
+            .copied()
+            .collect();
         sources.push(e.no);
-        let mut sources: Vec<&Arc<Entry>> = distinct(sources).into_iter().filter_map(|no| self.get(no)).collect();
+        let mut sources: Vec<&Arc<Entry>> = distinct(sources)
+            .into_iter()
+            .filter_map(|no| self.get(no))
+            .collect();
         sources.retain(|src| self.seen(src, scope));
         sources.sort_by(|a, b| a.path.cmp(&b.path));
         let mut edges = Vec::new();
         for src in sources {
-            let mentions = |l: &&LinkFact| mentions_any(l, &keys) || (l.skill().is_none() && l.id().is_none_or(str::is_empty));
+            let mentions = |l: &&LinkFact| {
+                mentions_any(l, &keys) || (l.skill().is_none() && l.id().is_none_or(str::is_empty))
+            };
             for link in src.facts.links.iter().filter(mentions) {
                 let to = self.lookup(Name::from(link), Place::of(src), scope);
                 if to.found().is_some_and(|page| page.no == e.no) {
@@ -50,22 +67,34 @@ impl Directory {
     /// this path, ascending.
     pub fn referrers(&self, names_of: &Facts, path: &str) -> Vec<PageNo> {
         let keys = page_keys(names_of, path);
-        distinct(keys.iter().flat_map(|k| self.mentions.pages(*k)).copied().collect())
+        distinct(
+            keys.iter()
+                .flat_map(|k| self.mentions.pages(*k))
+                .copied()
+                .collect(),
+        )
     }
 
     /// Over the whole corpus; links of a scenario's pages are read in that scenario.
     pub fn link_counts(&self) -> LinkCounts {
         let pages: Vec<&Arc<Entry>> = self.iter().collect();
         let count = |e: &&Arc<Entry>| self.counts_of(e);
-        pages.par_iter().with_min_len(256).map(count).reduce(LinkCounts::default, |a, b| LinkCounts {
-            links: a.links + b.links,
-            broken: a.broken + b.broken,
-            ambiguous: a.ambiguous + b.ambiguous,
-        })
+        pages
+            .par_iter()
+            .with_min_len(256)
+            .map(count)
+            .reduce(LinkCounts::default, |a, b| LinkCounts {
+                links: a.links + b.links,
+                broken: a.broken + b.broken,
+                ambiguous: a.ambiguous + b.ambiguous,
+            })
     }
 
     fn counts_of(&self, e: &Entry) -> LinkCounts {
-        let scope = Scope { scenario: e.facts.scenario.as_deref(), visible: &|_| true };
+        let scope = Scope {
+            scenario: e.facts.scenario.as_deref(),
+            visible: &|_| true,
+        };
         let mut counts = LinkCounts::default();
         for edge in self.outgoing(e, &scope) {
             counts.links += 1;
@@ -80,7 +109,9 @@ impl Directory {
 }
 
 fn mentions_any(link: &LinkFact, keys: &[u64]) -> bool {
-    link_keys(link).iter().any(|k| keys.binary_search(k).is_ok())
+    link_keys(link)
+        .iter()
+        .any(|k| keys.binary_search(k).is_ok())
 }
 
 fn distinct(mut pages: Vec<PageNo>) -> Vec<PageNo> {

@@ -28,24 +28,42 @@ impl SkillList {
         pages.sort_by(|a, b| place(a).cmp(&place(b)));
         let by_path = Sorted::of(&pages);
         let at = |no: &PageNo| entry(entries, *no).and_then(|e| at_of(e));
-        let (mut dated, undated): (Vec<_>, Vec<_>) = pages.into_iter().partition(|no| at(no).is_some());
+        let (mut dated, undated): (Vec<_>, Vec<_>) =
+            pages.into_iter().partition(|no| at(no).is_some());
         // Stable: pages of one moment stay in the order of their paths.
         dated.sort_by_key(at);
-        SkillList { by_path, dated: Sorted::of(&dated), undated: Sorted::of(&undated) }
+        SkillList {
+            by_path,
+            dated: Sorted::of(&dated),
+            undated: Sorted::of(&undated),
+        }
     }
 }
 
 type Entries = CowVec<Option<Arc<Entry>>>;
 
-fn path_order<'a>(entries: &'a Entries, key: (&'a str, PageNo)) -> impl Fn(PageNo) -> Ordering + 'a {
+fn path_order<'a>(
+    entries: &'a Entries,
+    key: (&'a str, PageNo),
+) -> impl Fn(PageNo) -> Ordering + 'a {
     move |p| entry(entries, p).map_or(Ordering::Less, |e| (&*e.path, e.no).cmp(&key))
 }
 
-fn at_order<'a>(entries: &'a Entries, key: (i64, &'a str, PageNo)) -> impl Fn(PageNo) -> Ordering + 'a {
-    move |p| entry(entries, p).map_or(Ordering::Less, |e| (at_of(e).unwrap_or(i64::MIN), &*e.path, e.no).cmp(&key))
+fn at_order<'a>(
+    entries: &'a Entries,
+    key: (i64, &'a str, PageNo),
+) -> impl Fn(PageNo) -> Ordering + 'a {
+    move |p| {
+        entry(entries, p).map_or(Ordering::Less, |e| {
+            (at_of(e).unwrap_or(i64::MIN), &*e.path, e.no).cmp(&key)
+        })
+    }
 }
 
-fn skill_order<'a>(entries: &'a Entries, key: (&'a str, &'a str, PageNo)) -> impl Fn(PageNo) -> Ordering + 'a {
+fn skill_order<'a>(
+    entries: &'a Entries,
+    key: (&'a str, &'a str, PageNo),
+) -> impl Fn(PageNo) -> Ordering + 'a {
     move |p| entry(entries, p).map_or(Ordering::Less, |e| (&*e.facts.id, &*e.path, e.no).cmp(&key))
 }
 
@@ -59,7 +77,15 @@ fn at_of(e: &Entry) -> Option<i64> {
 
 /// Whether both stand at the same place of the same lists.
 pub(super) fn same_place(a: &Entry, b: &Entry) -> bool {
-    let key = |e: &Entry| (e.facts.page_type, e.facts.skill.clone(), e.facts.id.clone(), e.path.clone(), at_of(e));
+    let key = |e: &Entry| {
+        (
+            e.facts.page_type,
+            e.facts.skill.clone(),
+            e.facts.id.clone(),
+            e.path.clone(),
+            at_of(e),
+        )
+    };
     key(a) == key(b)
 }
 
@@ -74,7 +100,9 @@ impl Directory {
         let list = Arc::make_mut(self.lists.slot(&e.facts.skill));
         list.by_path.remove(e.no, &path);
         match at_of(e) {
-            Some(at) => list.dated.remove(e.no, at_order(&self.entries, (at, &e.path, e.no))),
+            Some(at) => list
+                .dated
+                .remove(e.no, at_order(&self.entries, (at, &e.path, e.no))),
             None => list.undated.remove(e.no, &path),
         }
         if list.by_path.len() == 0 {
@@ -92,7 +120,9 @@ impl Directory {
         let list = Arc::make_mut(self.lists.slot(&e.facts.skill));
         list.by_path.insert(e.no, &path);
         match at_of(e) {
-            Some(at) => list.dated.insert(e.no, at_order(&self.entries, (at, &e.path, e.no))),
+            Some(at) => list
+                .dated
+                .insert(e.no, at_order(&self.entries, (at, &e.path, e.no))),
             None => list.undated.insert(e.no, &path),
         }
     }
@@ -109,9 +139,15 @@ impl Directory {
     /// What the skill's page, as `scope` sees it, declares. With several pages
     /// of one id and none above the others, the first by path.
     pub fn schema(&self, skill: &str, scope: &Scope<'_>) -> Option<Arc<SkillSchema>> {
-        let pages = self.skill_list.from(|p| self.get(p).is_some_and(|e| &*e.facts.id < skill));
-        let pages = pages.filter_map(|no| self.get(no)).take_while(|e| &*e.facts.id == skill);
-        pages.filter(|e| self.effective(e, scope)).find_map(|e| e.facts.schema.clone())
+        let pages = self
+            .skill_list
+            .from(|p| self.get(p).is_some_and(|e| &*e.facts.id < skill));
+        let pages = pages
+            .filter_map(|no| self.get(no))
+            .take_while(|e| &*e.facts.id == skill);
+        pages
+            .filter(|e| self.effective(e, scope))
+            .find_map(|e| e.facts.schema.clone())
     }
 
     /// Instances of a skill in order, from after the cursor until `take`
@@ -123,13 +159,19 @@ impl Directory {
         after: Option<&Cursor>,
         take: &mut dyn FnMut(&Arc<Entry>) -> ControlFlow<()>,
     ) {
-        let Some(list) = self.lists.get(skill) else { return };
+        let Some(list) = self.lists.get(skill) else {
+            return;
+        };
         let mut feed = |pages: &mut dyn Iterator<Item = PageNo>| {
             pages.filter_map(|no| self.get(no)).try_for_each(&mut *take)
         };
         let path = after.map(|c| c.path.as_str());
         let rest_after = |e: &Entry, path: Option<&str>| path.is_some_and(|p| &*e.path <= p);
-        let by_path = |list: &Sorted, path: Option<&str>, feed: &mut dyn FnMut(&mut dyn Iterator<Item = PageNo>) -> ControlFlow<()>| {
+        let by_path = |list: &Sorted,
+                       path: Option<&str>,
+                       feed: &mut dyn FnMut(
+            &mut dyn Iterator<Item = PageNo>,
+        ) -> ControlFlow<()>| {
             feed(&mut list.from(|p| self.get(p).is_some_and(|e| rest_after(e, path))))
         };
         if order == Order::Path {
@@ -152,10 +194,21 @@ impl Directory {
         feed: &mut dyn FnMut(&mut dyn Iterator<Item = PageNo>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let key = after.and_then(|c| Some((c.at?, c.path.as_str())));
-        let place = |p: PageNo| self.get(p).map(|e| (at_of(e).unwrap_or(i64::MIN), &*e.path));
+        let place = |p: PageNo| {
+            self.get(p)
+                .map(|e| (at_of(e).unwrap_or(i64::MIN), &*e.path))
+        };
         match order {
-            Order::AtDesc => feed(&mut list.dated.back_from(|p| key.is_none_or(|k| place(p).is_some_and(|own| own < k)))),
-            _ => feed(&mut list.dated.from(|p| key.is_some_and(|k| place(p).is_some_and(|own| own <= k)))),
+            Order::AtDesc => feed(
+                &mut list
+                    .dated
+                    .back_from(|p| key.is_none_or(|k| place(p).is_some_and(|own| own < k))),
+            ),
+            _ => feed(
+                &mut list
+                    .dated
+                    .from(|p| key.is_some_and(|k| place(p).is_some_and(|own| own <= k))),
+            ),
         }
     }
 

@@ -94,7 +94,9 @@ impl Directory {
     /// happens only between the records of a swap, the newer record has it.
     pub fn by_path(&self, path: &str) -> Option<&Arc<Entry>> {
         let pages = self.paths.pages(sharded::hash(path)).iter();
-        let here = pages.filter_map(|no| self.get(*no)).filter(|e| &*e.path == path);
+        let here = pages
+            .filter_map(|no| self.get(*no))
+            .filter(|e| &*e.path == path);
         here.max_by_key(|e| (e.seq, e.no))
     }
 
@@ -105,7 +107,9 @@ impl Directory {
     /// Also for pages that were deleted.
     pub fn number_of(&self, uid: Uid) -> Option<PageNo> {
         let pages = self.uids.pages(uid_hash(uid)).iter().copied();
-        pages.into_iter().find(|no| self.numbered.get(no.index()) == Some(&uid.0))
+        pages
+            .into_iter()
+            .find(|no| self.numbered.get(no.index()) == Some(&uid.0))
     }
 
     /// Whose number it is, also after deletion.
@@ -135,7 +139,11 @@ impl Directory {
         }
         let bit = 1 << (no.0 % 64);
         let was_live = words[word] & bit != 0;
-        words[word] = if is_live { words[word] | bit } else { words[word] & !bit };
+        words[word] = if is_live {
+            words[word] | bit
+        } else {
+            words[word] & !bit
+        };
         self.len = self.len + usize::from(is_live) - usize::from(was_live);
     }
 
@@ -144,7 +152,9 @@ impl Directory {
         let entry = Arc::new(draft.numbered(no));
         let before = self.get(no).cloned();
         self.replace(before.as_deref(), Some(&entry), no);
-        let relink = before.as_deref().is_none_or(|old| is_called_otherwise(old, &entry));
+        let relink = before
+            .as_deref()
+            .is_none_or(|old| is_called_otherwise(old, &entry));
         Upserted { no, relink, before }
     }
 
@@ -165,8 +175,14 @@ impl Directory {
 
     /// For fields that no index is built on.
     fn amend(&mut self, uid: Uid, change: impl FnOnce(&mut Entry)) {
-        let Some(no) = self.number_of(uid) else { return };
-        if let Some(Some(entry)) = self.get(no).is_some().then(|| self.entries.slot(no.index())) {
+        let Some(no) = self.number_of(uid) else {
+            return;
+        };
+        if let Some(Some(entry)) = self
+            .get(no)
+            .is_some()
+            .then(|| self.entries.slot(no.index()))
+        {
             change(Arc::make_mut(entry));
         }
     }
@@ -186,18 +202,33 @@ impl Directory {
         let names = |e: &Entry| page_keys(&e.facts, &e.path);
         exchange(&mut self.names, no, old.map(names), new.map(|e| names(e)));
         let mentions = |e: &Entry| mention_keys(&e.facts);
-        exchange(&mut self.mentions, no, old.map(mentions), new.map(|e| mentions(e)));
+        exchange(
+            &mut self.mentions,
+            no,
+            old.map(mentions),
+            new.map(|e| mentions(e)),
+        );
         self.set_cells(old, new.map(|e| &**e), no);
     }
 
     fn set_cells(&mut self, old: Option<&Entry>, new: Option<&Entry>, no: PageNo) {
-        let fields = |e: &Entry| (e.facts.frontmatter.clone(), e.facts.skill.clone(), e.facts.tags.clone(), e.facts.page_type);
+        let fields = |e: &Entry| {
+            (
+                e.facts.frontmatter.clone(),
+                e.facts.skill.clone(),
+                e.facts.tags.clone(),
+                e.facts.page_type,
+            )
+        };
         if old.map(fields) == new.map(fields) {
             return;
         }
         let cells = |e: Option<&Entry>| e.map_or(Vec::new(), |e| cell::cells_of(&e.facts));
         let (before, after): (Vec<(String, Cell)>, Vec<_>) = (cells(old), cells(new));
-        for (key, _) in before.iter().filter(|(key, _)| !after.iter().any(|(k, _)| k == key)) {
+        for (key, _) in before
+            .iter()
+            .filter(|(key, _)| !after.iter().any(|(k, _)| k == key))
+        {
             let column = Arc::make_mut(self.columns.slot(key));
             column.clear(no);
             if column.is_empty() {
@@ -216,13 +247,18 @@ impl Directory {
 fn exchange(map: &mut Sharded<Posting>, no: PageNo, old: Option<Keys>, new: Option<Keys>) {
     let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
     // Keys come sorted.
-    old.iter().filter(|k| new.binary_search(k).is_err()).for_each(|k| map.take(*k, no));
-    new.iter().filter(|k| old.binary_search(k).is_err()).for_each(|k| map.add(*k, no));
+    old.iter()
+        .filter(|k| new.binary_search(k).is_err())
+        .for_each(|k| map.take(*k, no));
+    new.iter()
+        .filter(|k| old.binary_search(k).is_err())
+        .for_each(|k| map.add(*k, no));
 }
 
 fn is_called_otherwise(a: &Entry, b: &Entry) -> bool {
     let (f, g) = (&*a.facts, &*b.facts);
     a.path != b.path
-        || (f.page_type, &f.skill, &f.id, &f.title, &f.aliases) != (g.page_type, &g.skill, &g.id, &g.title, &g.aliases)
+        || (f.page_type, &f.skill, &f.id, &f.title, &f.aliases)
+            != (g.page_type, &g.skill, &g.id, &g.title, &g.aliases)
         || (&f.layer, &f.scenario, f.hidden) != (&g.layer, &g.scenario, g.hidden)
 }

@@ -18,7 +18,11 @@ pub(crate) fn last_segment(path: &str) -> &str {
 }
 
 pub(crate) fn strip_md(name: &str) -> &str {
-    match name.len().checked_sub(3).map(|at| name.split_at_checked(at)) {
+    match name
+        .len()
+        .checked_sub(3)
+        .map(|at| name.split_at_checked(at))
+    {
         Some(Some((plain, end))) if end.eq_ignore_ascii_case(".md") => plain,
         _ => name,
     }
@@ -73,7 +77,13 @@ fn distinct(mut keys: Keys) -> Keys {
 /// Keys of everything that a page can be called by.
 pub(crate) fn page_keys(facts: &Facts, path: &str) -> Keys {
     let names = [&*facts.id, stem(path), &*facts.title];
-    distinct(names.into_iter().chain(facts.aliases.iter()).map(loose_hash).collect())
+    distinct(
+        names
+            .into_iter()
+            .chain(facts.aliases.iter())
+            .map(loose_hash)
+            .collect(),
+    )
 }
 
 /// Keys of everything that a link mentions. A page that the link can resolve
@@ -109,7 +119,11 @@ mod tests {
     #[test]
     fn paths_are_joined_within_the_root() {
         let check = |folder, relative, expect: Option<&str>| {
-            assert_eq!(join(folder, relative).as_deref(), expect, "{folder} + {relative}");
+            assert_eq!(
+                join(folder, relative).as_deref(),
+                expect,
+                "{folder} + {relative}"
+            );
         };
         check("a/b", "c.md", Some("a/b/c.md"));
         check("a/b", "../c.md", Some("a/c.md"));
@@ -123,7 +137,13 @@ mod tests {
 
     #[test]
     fn stems() {
-        for (path, expect) in [("a/b.md", "b"), ("B.MD", "B"), ("x/.md", ""), ("é", "é"), ("a.txt", "a.txt")] {
+        for (path, expect) in [
+            ("a/b.md", "b"),
+            ("B.MD", "B"),
+            ("x/.md", ""),
+            ("é", "é"),
+            ("a.txt", "a.txt"),
+        ] {
             assert_eq!(stem(path), expect);
         }
     }

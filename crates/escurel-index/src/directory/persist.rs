@@ -92,7 +92,12 @@ impl Directory {
             source: io::Error::other(e),
         })?;
         let checksum = rapidhash::v3::rapidhash_v3(&body);
-        let header = Header { seq, generation, length: body.len() as u64, checksum };
+        let header = Header {
+            seq,
+            generation,
+            length: body.len() as u64,
+            checksum,
+        };
         let temp = path.with_extension("tmp");
         let write = || {
             let mut file = fs::File::create(&temp)?;
@@ -108,7 +113,10 @@ impl Directory {
         let numbered: Vec<u128> = self.numbered.iter().copied().collect();
         let mut frames = vec![postcard::to_allocvec(&numbered)?];
         let entries: Vec<&Arc<Entry>> = self.iter().collect();
-        let parts: Vec<_> = entries.par_chunks(PER_FRAME).map(encode_frame).collect::<Result<_, _>>()?;
+        let parts: Vec<_> = entries
+            .par_chunks(PER_FRAME)
+            .map(encode_frame)
+            .collect::<Result<_, _>>()?;
         frames.extend(parts);
         let mut body = Vec::with_capacity(frames.iter().map(|f| f.len() + 4).sum());
         for frame in frames {
@@ -125,7 +133,10 @@ impl Directory {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(IndexError::io("cannot read", path)(e)),
         };
-        let damaged = |reason: &str| IndexError::Damaged { path: path.to_owned(), reason: reason.to_owned() };
+        let damaged = |reason: &str| IndexError::Damaged {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        };
         if bytes.get(..8) != Some(MAGIC) || bytes.len() < HEADER {
             return Err(damaged("no header"));
         }
@@ -134,7 +145,10 @@ impl Directory {
         }
         let version = u64_at(&bytes, 8).unwrap_or(0) as u32;
         if version != VERSION {
-            return Err(IndexError::OtherVersion { path: path.to_owned(), found: version });
+            return Err(IndexError::OtherVersion {
+                path: path.to_owned(),
+                found: version,
+            });
         }
         let body = &bytes[HEADER..];
         if u64_at(&bytes, 40) != Some(body.len() as u64) {
@@ -188,8 +202,10 @@ fn decode(mut body: &[u8]) -> Option<Directory> {
     for uid in &numbered {
         directory.number(Uid(*uid));
     }
-    let prepared: Vec<Vec<Prepared>> =
-        frames.par_iter().map(|f| decode_frame(f, &numbered)).collect::<Option<_>>()?;
+    let prepared: Vec<Vec<Prepared>> = frames
+        .par_iter()
+        .map(|f| decode_frame(f, &numbered))
+        .collect::<Option<_>>()?;
     directory.fill(prepared.into_iter().flatten().collect());
     Some(directory)
 }

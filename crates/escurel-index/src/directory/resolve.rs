@@ -11,9 +11,9 @@ use escurel_md::{LinkKind, PageType, Wikilink, name_key, nfc};
 use escurel_store::Uid;
 use smallvec::SmallVec;
 
+use super::Directory;
 use super::names::{self, folder, join, last_segment, loose, loose_hash, stem, strip_md};
 use super::types::{Resolution, Scope};
-use super::Directory;
 use crate::{Entry, Facts, LinkFact, PageNo};
 
 /// The parts of a link that decide where it leads.
@@ -26,7 +26,11 @@ pub(crate) struct Name<'a> {
 
 impl<'a> From<&'a LinkFact> for Name<'a> {
     fn from(link: &'a LinkFact) -> Name<'a> {
-        Name { kind: link.kind, skill: link.skill(), id: link.id() }
+        Name {
+            kind: link.kind,
+            skill: link.skill(),
+            id: link.id(),
+        }
     }
 }
 
@@ -39,7 +43,10 @@ pub(crate) struct Place<'a> {
 
 impl<'a> Place<'a> {
     pub fn of(entry: &'a Entry) -> Place<'a> {
-        Place { no: Some(entry.no), path: Some(&entry.path) }
+        Place {
+            no: Some(entry.no),
+            path: Some(&entry.path),
+        }
     }
 }
 
@@ -62,8 +69,18 @@ mod rank {
 }
 
 impl Directory {
-    pub fn resolve(&self, link: &Wikilink, kind: LinkKind, from: Option<&Entry>, scope: &Scope<'_>) -> Resolution {
-        let name = Name { kind, skill: link.skill.as_deref(), id: link.id.as_deref() };
+    pub fn resolve(
+        &self,
+        link: &Wikilink,
+        kind: LinkKind,
+        from: Option<&Entry>,
+        scope: &Scope<'_>,
+    ) -> Resolution {
+        let name = Name {
+            kind,
+            skill: link.skill.as_deref(),
+            id: link.id.as_deref(),
+        };
         self.lookup(name, from.map(Place::of).unwrap_or_default(), scope)
     }
 
@@ -79,7 +96,10 @@ impl Directory {
         let is_link = page_id.contains("::") || page_id.trim_start().starts_with("[[");
         let link = match is_link.then(|| Wikilink::parse(page_id)) {
             Some(Ok(link)) => link,
-            _ => Wikilink { id: Some(page_id.to_owned()), ..Wikilink::default() },
+            _ => Wikilink {
+                id: Some(page_id.to_owned()),
+                ..Wikilink::default()
+            },
         };
         self.resolve(&link, LinkKind::Wikilink, None, scope)
     }
@@ -93,12 +113,17 @@ impl Directory {
             return own.map_or(Resolution::Missing, |e| Resolution::Found(Arc::clone(e)));
         }
         let exact = self.exact(name, place);
-        let pages = self.admit(exact.iter().copied(), scope, name.kind == LinkKind::Markdown);
+        let pages = self.admit(
+            exact.iter().copied(),
+            scope,
+            name.kind == LinkKind::Markdown,
+        );
         if !pages.is_empty() {
             return self.resolution(pages);
         }
         for group in self.ranked(name, place).chunk_by(|a, b| a.0 == b.0) {
-            let explicit = name.kind == LinkKind::Markdown || matches!(group[0].0, rank::RELATIVE_PATH | rank::ROOT_PATH);
+            let explicit = name.kind == LinkKind::Markdown
+                || matches!(group[0].0, rank::RELATIVE_PATH | rank::ROOT_PATH);
             let pages = self.admit(group.iter().map(|(_, no)| *no), scope, explicit);
             if !pages.is_empty() {
                 return self.resolution(pages);
@@ -108,7 +133,10 @@ impl Directory {
     }
 
     fn resolution(&self, pages: Few) -> Resolution {
-        let mut found: Vec<Arc<Entry>> = pages.iter().filter_map(|no| self.get(*no).cloned()).collect();
+        let mut found: Vec<Arc<Entry>> = pages
+            .iter()
+            .filter_map(|no| self.get(*no).cloned())
+            .collect();
         if found.len() > 1 {
             found.sort_by(|a, b| (&a.path, a.no).cmp(&(&b.path, b.no)));
             return Resolution::Ambiguous(found);
@@ -119,15 +147,29 @@ impl Directory {
     /// Candidates of the best rank only, found without folding any name of a page.
     fn exact(&self, name: Name<'_>, place: Place<'_>) -> Few {
         match name {
-            Name { kind: LinkKind::Markdown, id: Some(path), .. } => {
+            Name {
+                kind: LinkKind::Markdown,
+                id: Some(path),
+                ..
+            } => {
                 let joined = join(folder(place.path.unwrap_or("")), path);
                 joined.map_or(Few::new(), |p| self.at_path(&p))
             }
-            Name { skill: Some(skill), id: Some(id), .. } if !id.is_empty() => {
+            Name {
+                skill: Some(skill),
+                id: Some(id),
+                ..
+            } if !id.is_empty() => {
                 let (skill, id) = (nfc(skill), nfc(id));
-                self.named(&id, |f| is_instance(f) && nfc(&f.skill) == skill && nfc(&f.id) == id)
+                self.named(&id, |f| {
+                    is_instance(f) && nfc(&f.skill) == skill && nfc(&f.id) == id
+                })
             }
-            Name { skill: None, id: Some(id), .. } => {
+            Name {
+                skill: None,
+                id: Some(id),
+                ..
+            } => {
                 let id = nfc(id);
                 self.named(&id, |f| is_instance(f) && nfc(&f.id) == id)
             }
@@ -143,13 +185,17 @@ impl Directory {
 
     fn named(&self, name: &str, test: impl Fn(&Facts) -> bool) -> Few {
         let pages = self.names.pages(loose_hash(name)).iter().copied();
-        pages.filter(|no| self.get(*no).is_some_and(|e| test(&e.facts))).collect()
+        pages
+            .filter(|no| self.get(*no).is_some_and(|e| test(&e.facts)))
+            .collect()
     }
 
     /// Every page that could answer to the name, best rank first; nobody's
     /// scope applied.
     pub(crate) fn ranked(&self, name: Name<'_>, place: Place<'_>) -> Ranked {
-        let Some(asked) = Asked::of(name, place) else { return Ranked::new() };
+        let Some(asked) = Asked::of(name, place) else {
+            return Ranked::new();
+        };
         let mut candidates: Few = Few::new();
         for key in &asked.keys {
             candidates.extend_from_slice(self.names.pages(*key));
@@ -165,10 +211,17 @@ impl Directory {
     /// Candidates as the scope sees them: invisible ones do not exist, others
     /// give way to what replaces them. `explicit`: they were named by path,
     /// which a page of another layer does not change.
-    fn admit(&self, candidates: impl Iterator<Item = PageNo>, scope: &Scope<'_>, explicit: bool) -> Few {
+    fn admit(
+        &self,
+        candidates: impl Iterator<Item = PageNo>,
+        scope: &Scope<'_>,
+        explicit: bool,
+    ) -> Few {
         let mut out = Few::new();
         for no in candidates {
-            let Some(entry) = self.get(no).filter(|e| in_scope(e, scope)) else { continue };
+            let Some(entry) = self.get(no).filter(|e| in_scope(e, scope)) else {
+                continue;
+            };
             let seen = self.seen_as(entry, scope);
             if explicit && seen.contains(&no) {
                 out.push(no);
@@ -208,7 +261,9 @@ impl Directory {
     /// All pages with this type, skill and id, whatever their scenario.
     pub(crate) fn twins(&self, facts: &Facts) -> Few {
         let id = nfc(&facts.id);
-        let same = |f: &Facts| f.page_type == facts.page_type && f.skill == facts.skill && nfc(&f.id) == id;
+        let same = |f: &Facts| {
+            f.page_type == facts.page_type && f.skill == facts.skill && nfc(&f.id) == id
+        };
         self.named(&id, same)
     }
 
@@ -233,7 +288,8 @@ fn is_instance(facts: &Facts) -> bool {
 }
 
 fn in_scope(e: &Entry, scope: &Scope<'_>) -> bool {
-    (e.facts.scenario.is_none() || e.facts.scenario.as_deref() == scope.scenario) && (scope.visible)(e)
+    (e.facts.scenario.is_none() || e.facts.scenario.as_deref() == scope.scenario)
+        && (scope.visible)(e)
 }
 
 /// A name, folded once, to be compared with many pages.
@@ -287,33 +343,56 @@ impl<'a> Asked<'a> {
     /// Markdown links: paths only, exact case before folded.
     fn path_rank(&self, e: &Entry) -> Option<u8> {
         let is = |path: &Option<String>| path.as_deref() == Some(&*e.path);
-        let folds = |path: &Option<String>| path.as_ref().is_some_and(|p| name_key(p) == name_key(&e.path));
-        let tests: [&dyn Fn() -> bool; 4] =
-            [&|| is(&self.near), &|| folds(&self.near), &|| is(&self.root), &|| folds(&self.root)];
+        let folds = |path: &Option<String>| {
+            path.as_ref()
+                .is_some_and(|p| name_key(p) == name_key(&e.path))
+        };
+        let tests: [&dyn Fn() -> bool; 4] = [
+            &|| is(&self.near),
+            &|| folds(&self.near),
+            &|| is(&self.root),
+            &|| folds(&self.root),
+        ];
         tests.iter().position(|t| t()).map(|i| i as u8)
     }
 
     fn typed_rank(&self, skill: &str, e: &Entry) -> Option<u8> {
         let f = &*e.facts;
         if !is_instance(f) {
-            return (skill == "skill" && self.skill_rank(e) == Some(rank::SKILL)).then_some(rank::ID);
+            return (skill == "skill" && self.skill_rank(e) == Some(rank::SKILL))
+                .then_some(rank::ID);
         }
         if nfc(&f.skill) == nfc(skill) {
             return self.instance_rank(e);
         }
         let folded = Some(name_key(&f.skill)) == self.skill_key;
-        folded.then(|| self.instance_rank(e)).flatten().map(|r| r.max(rank::STEM_FOLDED))
+        folded
+            .then(|| self.instance_rank(e))
+            .flatten()
+            .map(|r| r.max(rank::STEM_FOLDED))
     }
 
     fn bare_rank(&self, e: &Entry) -> Option<u8> {
         if self.near.as_deref() == Some(&*e.path) {
-            return Some(if self.exact_id(e) { rank::ID } else { rank::RELATIVE_PATH });
+            return Some(if self.exact_id(e) {
+                rank::ID
+            } else {
+                rank::RELATIVE_PATH
+            });
         }
-        let named = if is_instance(&e.facts) { self.instance_rank(e) } else { self.skill_rank(e) };
+        let named = if is_instance(&e.facts) {
+            self.instance_rank(e)
+        } else {
+            self.skill_rank(e)
+        };
         if named != Some(rank::ID) && self.root.as_deref() == Some(&*e.path) {
             return Some(rank::ROOT_PATH);
         }
-        named.or_else(|| self.names_of(e).any(|n| loose(n) == self.loose).then_some(rank::LOOSE))
+        named.or_else(|| {
+            self.names_of(e)
+                .any(|n| loose(n) == self.loose)
+                .then_some(rank::LOOSE)
+        })
     }
 
     fn exact_id(&self, e: &Entry) -> bool {
@@ -342,7 +421,9 @@ impl<'a> Asked<'a> {
             return Some(rank::TITLE);
         }
         let mut titles = std::iter::once(&*f.title).chain(f.aliases.iter());
-        titles.any(|t| name_key(t) == self.key).then_some(rank::TITLE_FOLDED)
+        titles
+            .any(|t| name_key(t) == self.key)
+            .then_some(rank::TITLE_FOLDED)
     }
 
     fn skill_rank(&self, e: &Entry) -> Option<u8> {
@@ -353,18 +434,22 @@ impl<'a> Asked<'a> {
         if nfc(&f.id) == nfc(self.id) {
             return Some(rank::SKILL);
         }
-        let folded = name_key(&f.id) == self.key || self.folded_path_end(e) || self.title_rank(e).is_some();
+        let folded =
+            name_key(&f.id) == self.key || self.folded_path_end(e) || self.title_rank(e).is_some();
         folded.then_some(rank::SKILL_FOLDED)
     }
 
     fn folded_path_end(&self, e: &Entry) -> bool {
         // Cheap before dear: only the last segment decides for most pages.
         name_key(stem(&e.path)) == name_key(last_segment(self.plain))
-            && (!self.plain.contains('/') || is_path_end(&name_key(strip_md(&e.path)), &self.plain_key))
+            && (!self.plain.contains('/')
+                || is_path_end(&name_key(strip_md(&e.path)), &self.plain_key))
     }
 
     fn names_of<'e>(&self, e: &'e Entry) -> impl Iterator<Item = &'e str> {
-        [&*e.facts.id, stem(&e.path), &*e.facts.title].into_iter().chain(e.facts.aliases.iter())
+        [&*e.facts.id, stem(&e.path), &*e.facts.title]
+            .into_iter()
+            .chain(e.facts.aliases.iter())
     }
 }
 
@@ -374,6 +459,8 @@ fn is_path_end(path: &str, end: &str) -> bool {
     match path.len().cmp(&end.len()) {
         Ordering::Less => false,
         Ordering::Equal => path == end,
-        Ordering::Greater => path.ends_with(&*end) && path.as_bytes()[path.len() - end.len() - 1] == b'/',
+        Ordering::Greater => {
+            path.ends_with(&*end) && path.as_bytes()[path.len() - end.len() - 1] == b'/'
+        }
     }
 }

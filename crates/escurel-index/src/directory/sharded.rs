@@ -44,7 +44,9 @@ pub(crate) struct Sharded<V> {
 impl<V> Default for Sharded<V> {
     fn default() -> Self {
         // One empty shard, shared by all places.
-        Sharded { shards: Arc::new(vec![Arc::default(); SHARDS]) }
+        Sharded {
+            shards: Arc::new(vec![Arc::default(); SHARDS]),
+        }
     }
 }
 
@@ -136,7 +138,9 @@ pub(crate) struct ByName<V> {
 
 impl<V> Default for ByName<V> {
     fn default() -> Self {
-        ByName { map: Sharded::default() }
+        ByName {
+            map: Sharded::default(),
+        }
     }
 }
 
@@ -149,10 +153,13 @@ impl<V: Clone + Default> ByName<V> {
     pub fn slot(&mut self, name: &str) -> &mut V {
         let key = hash(name);
         let bucket = self.map.shard(key).entry(key).or_default();
-        let at = bucket.iter().position(|(n, _)| &**n == name).unwrap_or_else(|| {
-            bucket.push((crate::intern::intern(name), V::default()));
-            bucket.len() - 1
-        });
+        let at = bucket
+            .iter()
+            .position(|(n, _)| &**n == name)
+            .unwrap_or_else(|| {
+                bucket.push((crate::intern::intern(name), V::default()));
+                bucket.len() - 1
+            });
         &mut bucket[at].1
     }
 
@@ -168,7 +175,9 @@ impl<V: Clone + Default> ByName<V> {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &V)> {
-        self.map.values().flat_map(|bucket| bucket.iter().map(|(n, v)| (n, v)))
+        self.map
+            .values()
+            .flat_map(|bucket| bucket.iter().map(|(n, v)| (n, v)))
     }
 }
 

@@ -19,7 +19,10 @@ pub(crate) struct Sorted {
 impl Sorted {
     /// Of pages that are in order already.
     pub fn of(pages: &[PageNo]) -> Sorted {
-        Sorted { chunks: pages.chunks(MOST).map(|c| Arc::new(c.to_vec())).collect(), len: pages.len() }
+        Sorted {
+            chunks: pages.chunks(MOST).map(|c| Arc::new(c.to_vec())).collect(),
+            len: pages.len(),
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -28,8 +31,13 @@ impl Sorted {
 
     /// Chunk and index of the first page for which `less` is false.
     fn seek(&self, less: impl Fn(PageNo) -> bool) -> (usize, usize) {
-        let chunk = self.chunks.partition_point(|c| c.last().is_some_and(|last| less(*last)));
-        let index = self.chunks.get(chunk).map_or(0, |c| c.partition_point(|p| less(*p)));
+        let chunk = self
+            .chunks
+            .partition_point(|c| c.last().is_some_and(|last| less(*last)));
+        let index = self
+            .chunks
+            .get(chunk)
+            .map_or(0, |c| c.partition_point(|p| less(*p)));
         (chunk, index)
     }
 
@@ -71,20 +79,34 @@ impl Sorted {
     /// From the first page for which `less` is false.
     pub fn from(&self, less: impl Fn(PageNo) -> bool) -> impl Iterator<Item = PageNo> + '_ {
         let (chunk, index) = self.seek(less);
-        self.chunks.iter().skip(chunk).enumerate().flat_map(move |(i, c)| {
-            let start = if i == 0 { index } else { 0 };
-            c.get(start..).unwrap_or(&[]).iter().copied()
-        })
+        self.chunks
+            .iter()
+            .skip(chunk)
+            .enumerate()
+            .flat_map(move |(i, c)| {
+                let start = if i == 0 { index } else { 0 };
+                c.get(start..).unwrap_or(&[]).iter().copied()
+            })
     }
 
     /// Backwards from the last page for which `less` is true.
     pub fn back_from(&self, less: impl Fn(PageNo) -> bool) -> impl Iterator<Item = PageNo> + '_ {
         let (chunk, index) = self.seek(less);
-        let upto = if chunk < self.chunks.len() { chunk + 1 } else { chunk };
-        self.chunks.get(..upto).unwrap_or(&[]).iter().enumerate().rev().flat_map(move |(i, c)| {
-            let end = if i == chunk { index } else { c.len() };
-            c.get(..end).unwrap_or(&[]).iter().rev().copied()
-        })
+        let upto = if chunk < self.chunks.len() {
+            chunk + 1
+        } else {
+            chunk
+        };
+        self.chunks
+            .get(..upto)
+            .unwrap_or(&[])
+            .iter()
+            .enumerate()
+            .rev()
+            .flat_map(move |(i, c)| {
+                let end = if i == chunk { index } else { c.len() };
+                c.get(..end).unwrap_or(&[]).iter().rev().copied()
+            })
     }
 
     pub fn iter(&self) -> impl Iterator<Item = PageNo> + '_ {
@@ -102,7 +124,9 @@ mod tests {
         let mut state = 1u64;
         let mut oracle = std::collections::BTreeSet::new();
         for _ in 0..6000 {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             let no = (state >> 40) as u32 % 3000;
             if oracle.contains(&no) {
                 oracle.remove(&no);
@@ -114,9 +138,15 @@ mod tests {
         }
         let plain = |pages: Vec<PageNo>| pages.into_iter().map(|p| p.0).collect::<Vec<_>>();
         assert_eq!(list.len(), oracle.len());
-        assert_eq!(plain(list.iter().collect()), oracle.iter().copied().collect::<Vec<_>>());
+        assert_eq!(
+            plain(list.iter().collect()),
+            oracle.iter().copied().collect::<Vec<_>>()
+        );
         for cut in [0, 1, 700, 1500, 2999, 3000] {
-            assert_eq!(plain(list.from(|p| p.0 < cut).collect()), oracle.range(cut..).copied().collect::<Vec<_>>());
+            assert_eq!(
+                plain(list.from(|p| p.0 < cut).collect()),
+                oracle.range(cut..).copied().collect::<Vec<_>>()
+            );
             let back = plain(list.back_from(|p| p.0 < cut).collect());
             assert_eq!(back, oracle.range(..cut).rev().copied().collect::<Vec<_>>());
         }

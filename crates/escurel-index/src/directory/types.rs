@@ -18,7 +18,10 @@ pub struct Scope<'a> {
 
 impl Scope<'static> {
     /// The base, every page visible.
-    pub const ALL: Scope<'static> = Scope { scenario: None, visible: &|_| true };
+    pub const ALL: Scope<'static> = Scope {
+        scenario: None,
+        visible: &|_| true,
+    };
 }
 
 #[derive(Clone, Debug)]
@@ -81,6 +84,9 @@ pub struct Cursor {
 
 impl Cursor {
     pub fn of(entry: &Entry) -> Cursor {
-        Cursor { at: entry.facts.at.map(|w: When| w.first), path: entry.path.to_string() }
+        Cursor {
+            at: entry.facts.at.map(|w: When| w.first),
+            path: entry.path.to_string(),
+        }
     }
 }

@@ -50,9 +50,15 @@ struct Writer {
 impl Duck {
     pub fn open(dir: &Path, generation: u128) -> Result<(Duck, DuckState), IndexError> {
         let opened = open::open(dir, generation)?;
-        let source = opened.conn.try_clone().map_err(IndexError::sql("cannot connect"))?;
+        let source = opened
+            .conn
+            .try_clone()
+            .map_err(IndexError::sql("cannot connect"))?;
         let duck = Duck {
-            writer: Mutex::new(Writer { conn: opened.conn, known: opened.known }),
+            writer: Mutex::new(Writer {
+                conn: opened.conn,
+                known: opened.known,
+            }),
             source: Mutex::new(source),
             readers: Mutex::default(),
             seq: AtomicU64::new(opened.seq),
@@ -91,7 +97,10 @@ impl Duck {
             Some(conn) => conn,
             None => self.connect().map_err(IndexError::sql("cannot connect"))?,
         };
-        Ok(Reader { conn: Some(conn), pool: &self.readers })
+        Ok(Reader {
+            conn: Some(conn),
+            pool: &self.readers,
+        })
     }
 
     fn connect(&self) -> duckdb::Result<Connection> {
@@ -103,7 +112,10 @@ impl Duck {
     /// Folds the log into the file.
     pub fn checkpoint(&self) -> Result<(), IndexError> {
         let writer = self.writer.lock();
-        writer.conn.execute_batch("CHECKPOINT").map_err(IndexError::sql("cannot checkpoint"))?;
+        writer
+            .conn
+            .execute_batch("CHECKPOINT")
+            .map_err(IndexError::sql("cannot checkpoint"))?;
         Ok(())
     }
 }
@@ -120,7 +132,9 @@ impl Deref for Reader<'_> {
     #[allow(clippy::expect_used)]
     fn deref(&self) -> &Connection {
         // Taken only by `drop`.
-        self.conn.as_ref().expect("a reader holds its connection until it is dropped")
+        self.conn
+            .as_ref()
+            .expect("a reader holds its connection until it is dropped")
     }
 }
 

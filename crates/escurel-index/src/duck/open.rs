@@ -61,7 +61,12 @@ fn create(path: &Path, generation: u128, state: DuckState) -> Result<Opened, Ind
         Ok(conn)
     };
     let conn = build().map_err(IndexError::sql("cannot create the DuckDB file"))?;
-    Ok(Opened { conn, state, seq: 0, known: 0 })
+    Ok(Opened {
+        conn,
+        state,
+        seq: 0,
+        known: 0,
+    })
 }
 
 fn prepare_writer(conn: &Connection) -> duckdb::Result<()> {
@@ -75,18 +80,31 @@ fn prepare_writer(conn: &Connection) -> duckdb::Result<()> {
 fn try_open(path: &Path, generation: u128) -> Result<Opened, String> {
     check_header(path)?;
     let text = |e: duckdb::Error| e.to_string();
-    let conn = config().and_then(|c| Connection::open_with_flags(path, c)).map_err(text)?;
-    let get = |key| meta::get(&conn, key).map_err(text)?.ok_or(format!("no `{key}` in it"));
+    let conn = config()
+        .and_then(|c| Connection::open_with_flags(path, c))
+        .map_err(text)?;
+    let get = |key| {
+        meta::get(&conn, key)
+            .map_err(text)?
+            .ok_or(format!("no `{key}` in it"))
+    };
     if get("schema")? != SCHEMA.to_string() {
         return Err("tables of another version".into());
     }
     if get("generation")? != generation.to_string() {
         return Err("belongs to another store".into());
     }
-    let seq = get("seq")?.parse().map_err(|_| "no readable sequence number")?;
+    let seq = get("seq")?
+        .parse()
+        .map_err(|_| "no readable sequence number")?;
     let known = probe(&conn).map_err(text)?;
     prepare_writer(&conn).map_err(text)?;
-    Ok(Opened { conn, state: DuckState::Intact, seq, known })
+    Ok(Opened {
+        conn,
+        state: DuckState::Intact,
+        seq,
+        known,
+    })
 }
 
 /// DuckDB's own check of foreign files is thorough, but a few bytes of
@@ -96,18 +114,29 @@ fn check_header(path: &Path) -> Result<(), String> {
     let mut start = [0; 12];
     let mut file = fs::File::open(path).map_err(|e| format!("cannot be opened: {e}"))?;
     file.read_exact(&mut start).map_err(|_| "too short")?;
-    if &start[8..] == b"DUCK" { Ok(()) } else { Err("not a DuckDB file".into()) }
+    if &start[8..] == b"DUCK" {
+        Ok(())
+    } else {
+        Err("not a DuckDB file".into())
+    }
 }
 
 /// Touches every table, so that a missing or torn one shows at open.
 fn probe(conn: &Connection) -> duckdb::Result<u32> {
     for table in ["pages", "links", "alternates", "blocks"] {
-        conn.query_row(&format!("SELECT count(*), max(page_no) FROM {table}"), [], |r| r.get::<_, i64>(0))?;
+        conn.query_row(
+            &format!("SELECT count(*), max(page_no) FROM {table}"),
+            [],
+            |r| r.get::<_, i64>(0),
+        )?;
     }
     let last: Option<(i32, String)> = {
-        let mut statement = conn.prepare("SELECT page_no, uid FROM versions ORDER BY page_no DESC LIMIT 1")?;
+        let mut statement =
+            conn.prepare("SELECT page_no, uid FROM versions ORDER BY page_no DESC LIMIT 1")?;
         let mut rows = statement.query([])?;
-        rows.next()?.map(|r| Ok::<_, duckdb::Error>((r.get(0)?, r.get(1)?))).transpose()?
+        rows.next()?
+            .map(|r| Ok::<_, duckdb::Error>((r.get(0)?, r.get(1)?)))
+            .transpose()?
     };
     match last {
         None => Ok(0),
@@ -120,9 +149,18 @@ fn probe(conn: &Connection) -> duckdb::Result<u32> {
 fn move_aside(path: &Path, wal: &Path) -> Result<PathBuf, IndexError> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let prefix = format!("{FILE}.damaged-");
-    let number_of = |name: &str| name.strip_prefix(&prefix)?.split('.').next()?.parse::<u32>().ok();
+    let number_of = |name: &str| {
+        name.strip_prefix(&prefix)?
+            .split('.')
+            .next()?
+            .parse::<u32>()
+            .ok()
+    };
     let mut newest = 0;
-    for entry in fs::read_dir(dir).map_err(IndexError::io("cannot list", dir))?.flatten() {
+    for entry in fs::read_dir(dir)
+        .map_err(IndexError::io("cannot list", dir))?
+        .flatten()
+    {
         if let Some(n) = entry.file_name().to_str().and_then(number_of) {
             newest = newest.max(n);
             let _ = fs::remove_file(entry.path());
@@ -133,8 +171,11 @@ fn move_aside(path: &Path, wal: &Path) -> Result<PathBuf, IndexError> {
         fs::rename(path, &to).map_err(IndexError::io("cannot move aside", path))?;
     }
     if wal.exists() {
-        fs::rename(wal, to.with_extension(format!("damaged-{}.wal", newest + 1)))
-            .map_err(IndexError::io("cannot move aside", wal))?;
+        fs::rename(
+            wal,
+            to.with_extension(format!("damaged-{}.wal", newest + 1)),
+        )
+        .map_err(IndexError::io("cannot move aside", wal))?;
     }
     Ok(to)
 }

@@ -17,9 +17,18 @@ use crate::{Bitmap, IndexError, PageNo};
 const NOW: i64 = i64::MAX - 1;
 const MOST_HOPS: u32 = 12;
 
-const WALK: &str = concat!(include_str!("queries/edges.sql"), include_str!("queries/walk.sql"));
-const DRIFT: &str = concat!(include_str!("queries/edges.sql"), include_str!("queries/drift.sql"));
-const ABANDONED: &str = concat!(include_str!("queries/edges.sql"), include_str!("queries/abandoned.sql"));
+const WALK: &str = concat!(
+    include_str!("queries/edges.sql"),
+    include_str!("queries/walk.sql")
+);
+const DRIFT: &str = concat!(
+    include_str!("queries/edges.sql"),
+    include_str!("queries/drift.sql")
+);
+const ABANDONED: &str = concat!(
+    include_str!("queries/edges.sql"),
+    include_str!("queries/abandoned.sql")
+);
 
 /// A page on a walk and the page before it.
 struct Step {
@@ -41,7 +50,11 @@ impl Duck {
         hidden: &Bitmap,
     ) -> Result<Vec<Hop>, IndexError> {
         let steps = self.walk(start, up, relations, max_hops, as_of, hidden)?;
-        Ok(steps.into_iter().map(|s| s.hop).filter(|h| h.page != start).collect())
+        Ok(steps
+            .into_iter()
+            .map(|s| s.hop)
+            .filter(|h| h.page != start)
+            .collect())
     }
 
     /// A shortest path, both ends included.
@@ -62,7 +75,8 @@ impl Duck {
             return Ok(exists.then(|| vec![start]));
         }
         let steps = self.walk(start, up, relations, max_hops, as_of, hidden)?;
-        let before: HashMap<PageNo, PageNo> = steps.iter().map(|s| (s.hop.page, s.before)).collect();
+        let before: HashMap<PageNo, PageNo> =
+            steps.iter().map(|s| (s.hop.page, s.before)).collect();
         let mut path = vec![to];
         while path.last() != Some(&start) {
             match path.last().and_then(|page| before.get(page)) {
@@ -93,7 +107,14 @@ impl Duck {
         ];
         self.ask(WALK, params, hidden, |row| {
             let depth = row.get::<_, i32>(2)?.cast_unsigned();
-            Ok(Step { hop: Hop { page: page_no(row, 0)?, relation: row.get(1)?, depth }, before: page_no(row, 3)? })
+            Ok(Step {
+                hop: Hop {
+                    page: page_no(row, 0)?,
+                    relation: row.get(1)?,
+                    depth,
+                },
+                before: page_no(row, 3)?,
+            })
         })
     }
 
@@ -111,9 +132,17 @@ impl Duck {
     }
 
     /// Pages that another page retired, or that say so themselves.
-    pub fn abandoned(&self, skill: Option<&str>, hidden: &Bitmap) -> Result<Vec<AbandonedRow>, IndexError> {
+    pub fn abandoned(
+        &self,
+        skill: Option<&str>,
+        hidden: &Bitmap,
+    ) -> Result<Vec<AbandonedRow>, IndexError> {
         self.ask(ABANDONED, duckdb::params![NOW, "", skill], hidden, |row| {
-            Ok(AbandonedRow { page: page_no(row, 0)?, skill: row.get(1)?, via: row.get(2)? })
+            Ok(AbandonedRow {
+                page: page_no(row, 0)?,
+                skill: row.get(1)?,
+                via: row.get(2)?,
+            })
         })
     }
 
@@ -127,7 +156,9 @@ impl Duck {
         let conn: Reader<'_> = self.reader()?;
         let ask = || {
             hide(&conn, hidden)?;
-            conn.prepare_cached(sql)?.query_map(params, read)?.collect::<duckdb::Result<Vec<T>>>()
+            conn.prepare_cached(sql)?
+                .query_map(params, read)?
+                .collect::<duckdb::Result<Vec<T>>>()
         };
         ask().map_err(IndexError::sql("cannot walk the provenance graph"))
     }

@@ -42,7 +42,10 @@ pub enum DuckState {
     Intact,
     Created,
     /// What was there could not be used; a fresh file takes its place.
-    MovedAside { to: PathBuf, reason: String },
+    MovedAside {
+        to: PathBuf,
+        reason: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

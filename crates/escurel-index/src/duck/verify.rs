@@ -3,15 +3,16 @@
 use duckdb::Row;
 use hashbrown::HashMap;
 
+use super::Duck;
 use super::apply::Led;
 use super::history::page_no;
 use super::rows::HeadRow;
 use super::tables::{links, versions};
-use super::Duck;
 use crate::directory::Place;
 use crate::{Directory, Entry, IndexError, LinkFact, PageNo};
 
-const HEADS: &str = "SELECT uid, page_no, path, version, seq, skill, id FROM heads ORDER BY page_no";
+const HEADS: &str =
+    "SELECT uid, page_no, path, version, seq, skill, id FROM heads ORDER BY page_no";
 const PAGES: &str = "SELECT page_no, concat_ws(chr(31), uid, path, version::VARCHAR, seq::VARCHAR, page_type, skill, id, title, \
      coalesce(at_first::VARCHAR, ''), coalesce(at_last::VARCHAR, ''), coalesce(layer, ''), coalesce(scenario, ''), hidden::VARCHAR, \
      frontmatter, valid_from::VARCHAR) FROM heads";
@@ -49,7 +50,8 @@ impl Duck {
     /// each with what is wrong. The two must have come equally far.
     pub fn differences(&self, dir: &Directory) -> Result<Vec<(PageNo, String)>, IndexError> {
         let mut held: HashMap<PageNo, Rows> = HashMap::new();
-        let text = |at| move |row: &Row<'_>| Ok((page_no(row, 0)?, hash(&row.get::<_, String>(at)?)));
+        let text =
+            |at| move |row: &Row<'_>| Ok((page_no(row, 0)?, hash(&row.get::<_, String>(at)?)));
         for (no, row) in self.rows(PAGES, [], text(1))? {
             held.entry(no).or_default().pages.push(row);
         }
@@ -60,12 +62,19 @@ impl Duck {
         for entry in dir.iter() {
             match held.remove(&entry.no) {
                 None => wrong.push((entry.no, "no rows".to_owned())),
-                Some(rows) if rows.pages != [hash(&page_row(entry))] => wrong.push((entry.no, "page row differs".into())),
-                Some(rows) if rows.links != link_rows(dir, entry) => wrong.push((entry.no, "link rows differ".into())),
+                Some(rows) if rows.pages != [hash(&page_row(entry))] => {
+                    wrong.push((entry.no, "page row differs".into()))
+                }
+                Some(rows) if rows.links != link_rows(dir, entry) => {
+                    wrong.push((entry.no, "link rows differ".into()))
+                }
                 Some(_) => {}
             }
         }
-        wrong.extend(held.into_keys().map(|no| (no, "rows of a page that does not exist".to_owned())));
+        wrong.extend(
+            held.into_keys()
+                .map(|no| (no, "rows of a page that does not exist".to_owned())),
+        );
         wrong.sort();
         Ok(wrong)
     }
@@ -95,7 +104,11 @@ fn page_row(e: &Entry) -> String {
 }
 
 fn link_rows(dir: &Directory, e: &Entry) -> Vec<u64> {
-    e.facts.links.iter().map(|l| hash(&link_row(dir, e, l))).collect()
+    e.facts
+        .links
+        .iter()
+        .map(|l| hash(&link_row(dir, e, l)))
+        .collect()
 }
 
 fn link_row(dir: &Directory, e: &Entry, l: &LinkFact) -> String {

@@ -25,7 +25,12 @@ fn kind_name(kind: BlockKind) -> &'static str {
     }
 }
 
-pub(in crate::duck) fn append(rows: &mut Appender<'_>, c: &Dated<'_>, ord: i32, block: &BlockRow) -> Result<()> {
+pub(in crate::duck) fn append(
+    rows: &mut Appender<'_>,
+    c: &Dated<'_>,
+    ord: i32,
+    block: &BlockRow,
+) -> Result<()> {
     rows.append_row(params![
         number(c.change.no.0),
         signed(c.change.version),

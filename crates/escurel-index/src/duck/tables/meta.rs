@@ -11,7 +11,11 @@ pub(in crate::duck) fn get(conn: &Connection, key: &str) -> Result<Option<String
 }
 
 pub(in crate::duck) fn set(conn: &Connection, key: &str, value: &str) -> Result<()> {
-    if conn.execute("UPDATE meta SET value = ? WHERE key = ?", params![value, key])? == 0 {
+    if conn.execute(
+        "UPDATE meta SET value = ? WHERE key = ?",
+        params![value, key],
+    )? == 0
+    {
         conn.execute("INSERT INTO meta VALUES (?, ?)", params![key, value])?;
     }
     Ok(())

@@ -15,7 +15,13 @@ pub(super) const OPEN: i64 = i64::MAX;
 /// Raise it with every change of a table.
 pub(super) const SCHEMA: u32 = 1;
 
-pub(super) const CREATE: [&str; 5] = [meta::SQL, versions::SQL, pages::SQL, links::SQL, blocks::SQL];
+pub(super) const CREATE: [&str; 5] = [
+    meta::SQL,
+    versions::SQL,
+    pages::SQL,
+    links::SQL,
+    blocks::SQL,
+];
 
 /// Tables whose rows end with the version that they belong to.
 pub(super) const CLOSE: [&str; 4] = [versions::CLOSE, pages::CLOSE, links::CLOSE, blocks::CLOSE];

@@ -11,8 +11,7 @@ use crate::duck::rows::VersionRow;
 pub(in crate::duck) const SQL: &str = include_str!("versions.sql");
 pub(in crate::duck) const CLOSE: &str = "UPDATE versions SET valid_to = greatest(valid_from, t.valid_to) FROM touched t \
      WHERE versions.page_no = t.page_no AND versions.valid_to = 9223372036854775807";
-pub(in crate::duck) const COLUMNS: &str =
-    "page_no, uid, version, seq, valid_from, valid_to, written_at, actor, origin, path, object, bytes, deleted";
+pub(in crate::duck) const COLUMNS: &str = "page_no, uid, version, seq, valid_from, valid_to, written_at, actor, origin, path, object, bytes, deleted";
 
 pub(in crate::duck) fn append(rows: &mut Appender<'_>, c: &Dated<'_>) -> Result<()> {
     let v = c.change;
@@ -56,5 +55,7 @@ pub(in crate::duck) fn read(row: &Row<'_>, at: usize) -> Result<VersionRow> {
 
 pub(in crate::duck) fn uid(row: &Row<'_>, at: usize) -> Result<Uid> {
     let text: String = row.get(at)?;
-    text.parse().map_err(|e| duckdb::Error::FromSqlConversionFailure(at, duckdb::types::Type::Text, Box::new(e)))
+    text.parse().map_err(|e| {
+        duckdb::Error::FromSqlConversionFailure(at, duckdb::types::Type::Text, Box::new(e))
+    })
 }
