@@ -60,6 +60,8 @@ impl LaneState {
 #[derive(Default)]
 pub(crate) struct Work {
     pub docs: Vec<Doc>,
+    /// Pages whose texts from before this record may leave the text index.
+    pub stale: Vec<(PageNo, u64)>,
     pub changes: Vec<VersionChange>,
     /// Pages whose links may resolve differently now.
     pub relink: Vec<PageNo>,
@@ -123,6 +125,7 @@ impl Core {
             self.lane.turn.wait(&mut state);
         }
         let work = apply(&mut state);
+        work.stale.iter().for_each(|(page, seq)| self.text.forget(page.0, *seq));
         let indexed = index_text(&self.text, work.docs, last.seq);
         state.seq = state.seq.max(last.seq);
         self.show(&state);

@@ -27,13 +27,8 @@ pub(crate) struct Batch {
     pub seq: u64,
 }
 
-enum Job {
-    Apply(Batch),
-    Flush(Sender<()>),
-}
-
 pub(crate) struct SqlLane {
-    jobs: Mutex<Option<Sender<Job>>>,
+    jobs: Mutex<Option<Sender<Batch>>>,
     ready: Arc<Ready>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -70,7 +65,7 @@ impl SqlLane {
     pub fn send(&self, batch: Batch) {
         let jobs = self.jobs.lock().clone();
         if let Some(jobs) = jobs {
-            let _ = jobs.send(Job::Apply(batch));
+            let _ = jobs.send(batch);
         }
     }
 
@@ -108,15 +103,6 @@ impl SqlLane {
         (seq, state.failure.clone().or_else(|| state.warning.clone()))
     }
 
-    /// Waits until everything sent so far is applied.
-    pub fn flush(&self) {
-        let (done, wait) = bounded(1);
-        let jobs = self.jobs.lock().clone();
-        if jobs.is_some_and(|jobs| jobs.send(Job::Flush(done)).is_ok()) {
-            let _ = wait.recv();
-        }
-    }
-
     pub fn close(&self) {
         self.jobs.lock().take();
         if let Some(thread) = self.thread.lock().take() {
@@ -134,7 +120,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn run(self, jobs: Receiver<Job>) {
+    fn run(self, jobs: Receiver<Batch>) {
         match Duck::open(&self.dir, self.generation) {
             Ok((duck, state)) => {
                 let duck = Arc::new(duck);
@@ -156,33 +142,19 @@ impl Worker {
     }
 
     /// Readers get the reason; writers go on.
-    fn fail(&self, reason: String, jobs: Receiver<Job>) {
+    fn fail(&self, reason: String, jobs: Receiver<Batch>) {
         tracing::error!(reason, "the query index cannot be used");
         self.ready.state.lock().failure = Some(reason);
         self.ready.changed.notify_all();
-        for job in jobs {
-            if let Job::Flush(done) = job {
-                let _ = done.send(());
-            }
-        }
+        jobs.iter().for_each(drop);
     }
 
-    fn work(&self, duck: &Duck, jobs: Receiver<Job>) {
-        while let Ok(job) = jobs.recv() {
-            let mut flush = Vec::new();
-            let mut pending: Vec<Batch> = Vec::new();
-            for job in std::iter::once(job).chain(jobs.try_iter().take(QUEUE)) {
-                match job {
-                    Job::Apply(batch) => pending.push(batch),
-                    Job::Flush(done) => flush.push(done),
-                }
+    fn work(&self, duck: &Duck, jobs: Receiver<Batch>) {
+        while let Ok(first) = jobs.recv() {
+            let batch = jobs.try_iter().take(QUEUE).fold(first, merge);
+            if let Err(error) = self.apply(duck, batch) {
+                return self.fail(error.to_string(), jobs);
             }
-            if let Some(batch) = merge(pending) {
-                if let Err(error) = self.apply(duck, batch) {
-                    return self.fail(error.to_string(), jobs);
-                }
-            }
-            flush.into_iter().for_each(|done| drop(done.send(())));
         }
         if let Err(error) = duck.checkpoint() {
             tracing::warn!(%error, "the query index was not checkpointed");
@@ -224,14 +196,10 @@ impl Worker {
 }
 
 /// Joins batches into one transaction.
-fn merge(batches: Vec<Batch>) -> Option<Batch> {
-    batches.into_iter().reduce(|mut sum, next| {
-        sum.changes.extend(next.changes);
-        sum.relink.extend(next.relink);
-        sum.dir = next.dir;
-        sum.seq = next.seq;
-        sum
-    })
+fn merge(mut sum: Batch, next: Batch) -> Batch {
+    sum.changes.extend(next.changes);
+    sum.relink.extend(next.relink);
+    Batch { dir: next.dir, seq: next.seq, ..sum }
 }
 
 /// Rebuilds version changes from journal records.

@@ -54,8 +54,12 @@ impl Core {
         let journal = self.store.verify_journal();
         report.records = journal.records;
         report.objects = journal.objects;
+        if journal.clean() && journal.head < self.store.head() {
+            let problem = format!("the records after {} are not there", journal.head);
+            report.findings.push(Finding { part: "journal", item: format!("records to {}", self.store.head()), problem });
+        }
         for finding in journal.findings {
-            let part = if finding.code.starts_with("object") { "object" } else { "journal" };
+            let part = if finding.object.is_some() { "object" } else { "journal" };
             report.findings.push(Finding { part, item: item(&finding), problem: finding.detail });
         }
     }

@@ -8,7 +8,7 @@ use escurel_index::{Entry, PageNo, Scope, VersionRow};
 use escurel_md::{Link, LinkKind, Page, PageType, Wikilink};
 use escurel_store::{ObjectId, Uid};
 
-use super::{Reading, instant, not_found, page_ref};
+use super::{Reading, instant, page_ref};
 use crate::api::{ExpandRequest, Expanded, ExpandedBlock, OutLink, PageRef, Shadow};
 use crate::facts::Parsed;
 use crate::kb::Core;
@@ -209,8 +209,4 @@ pub(super) fn beneath(reading: &Reading<'_>, entry: &Entry) -> Option<Arc<Entry>
 
 pub(super) fn entry_of<'a>(reading: &'a Reading<'_>, no: PageNo) -> Option<&'a Arc<Entry>> {
     reading.view.dir.get(no).filter(|entry| reading.sight.sees(entry))
-}
-
-pub(super) fn absent(page_id: &str) -> Refusal {
-    not_found(page_id).at("page_id")
 }

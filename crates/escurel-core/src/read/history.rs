@@ -15,9 +15,10 @@ impl Core {
     pub fn list_snapshots(&self, caller: &Caller, page_id: &str) -> Result<Vec<String>> {
         let reading = self.reading(caller, None);
         let Some(entry) = reading.find(page_id)? else { return Ok(Vec::new()) };
-        let versions = self.sql.at(reading.view.seq)?.versions(entry.uid)?;
-        let mut times: Vec<i64> = versions.iter().filter(|row| !row.deleted).map(|row| row.from).collect();
-        times.dedup();
-        Ok(times.into_iter().map(When::to_rfc3339).collect())
+        let mut versions = self.sql.at(reading.view.seq)?.versions(entry.uid)?;
+        // A rename is a row of its own with the version that it found.
+        versions.retain(|row| !row.deleted);
+        versions.dedup_by_key(|row| row.version);
+        Ok(versions.into_iter().map(|row| When::to_rfc3339(row.from)).collect())
     }
 }

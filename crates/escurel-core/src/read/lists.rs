@@ -33,7 +33,7 @@ impl Core {
                 schema,
             };
             match rows.last_mut().filter(|last| last.schema.id == row.schema.id) {
-                Some(last) if entry.facts.is_base_layer() => drop(last),
+                Some(_) if entry.facts.is_base_layer() => {}
                 Some(last) => *last = row,
                 None => rows.push(row),
             }

@@ -111,7 +111,7 @@ impl Core {
             for (entry, record) in pages.iter().zip(records) {
                 remove(state, entry, &mut work);
                 work.changes.push(sql::tombstone(entry.no, record, record));
-                self.text.forget(entry.no.0, record.seq);
+                work.stale.push((entry.no, record.seq));
             }
             work
         })

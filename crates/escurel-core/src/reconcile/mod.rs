@@ -330,7 +330,7 @@ pub(crate) fn entry_draft(record: &Record, old: Option<&Entry>, parsed: &Parsed,
         path: record.path.as_deref().unwrap_or_default().into(),
         version: record.version.or(old.map(|e| e.version)).unwrap_or(1),
         seq: record.seq,
-        from: before.map_or(sql::valid_from(record), |e| e.from),
+        from: sql::valid_from(record),
         written_at: before.map_or(record.at, |e| e.written_at),
         author: before.map_or_else(|| record.actor.as_str().into(), |e| e.author.clone()),
         stat,
@@ -357,6 +357,9 @@ pub(crate) fn publish_entry(
     let upserted = state.upsert(draft);
     if upserted.relink && !bulk {
         relink(&state.dir, old, parsed, &path, &mut work.relink);
+    }
+    if upserted.before.is_some() {
+        work.stale.push((upserted.no, record.seq));
     }
     work.docs.push(parsed.doc(upserted.no.0, record.seq, from));
     let change = sql::version_change(upserted.no, record, record, parsed);
