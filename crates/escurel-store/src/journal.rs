@@ -49,7 +49,7 @@ pub(crate) struct Journal {
     env: Env,
     limits: Limits,
     packs: packs::Packs,
-    queue: Mutex<Vec<append::Pending>>,
+    queue: Mutex<append::Queue>,
     writer: Mutex<append::Writer>,
     segments: RwLock<Vec<segments::Segment>>,
     head: AtomicU64,

@@ -1,12 +1,14 @@
-//! Group commit: whoever gets the writer writes for all who wait.
+//! Group commit: the first caller leads and writes for all who wait; when it is
+//! done it names the next leader among those who came meanwhile.
 //!
 //! Order within a group: objects, their fsync, records, their fsync, head.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use crossbeam_channel::{Sender, bounded};
 use rayon::prelude::*;
 
 use super::frame::{self, Frame};
@@ -25,7 +27,43 @@ pub(crate) struct Pending {
     drafts: Vec<Draft>,
     /// One for each draft that has a content, in order.
     frames: Vec<Option<Frame>>,
-    answer: Arc<Mutex<Option<Answer>>>,
+    tell: Sender<Word>,
+}
+
+/// What a waiting caller is told.
+enum Word {
+    Lead,
+    Done(Answer),
+}
+
+#[derive(Default)]
+pub(crate) struct Queue {
+    pending: Vec<Pending>,
+    /// Somebody leads.
+    busy: bool,
+    /// Callers in the last group, and how many are likely to come again.
+    last: usize,
+    expected: usize,
+}
+
+/// How long a leader waits for callers who were there a moment ago: far less
+/// than the fsyncs that they save by coming along.
+const GATHER: Duration = Duration::from_micros(200);
+
+/// Hands the lead on when dropped, however that comes about.
+struct Lead<'a>(&'a Journal);
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.0.queue.lock();
+        let waiting = queue.pending.len();
+        if waiting > 0 {
+            queue.expected = queue.expected.max(queue.last + waiting);
+        }
+        // A caller waits until it is told, so the first one always hears this.
+        queue.busy =
+            queue.pending.first().is_some_and(|first| first.tell.send(Word::Lead).is_ok());
+    }
 }
 
 /// The end of the chain; only its holder writes.
@@ -40,7 +78,7 @@ pub(crate) struct Writer {
 #[derive(Default)]
 struct Group {
     lines: Vec<u8>,
-    answers: Vec<(Arc<Mutex<Option<Answer>>>, Vec<Record>)>,
+    answers: Vec<(Sender<Word>, Vec<Record>)>,
     frames: Vec<Frame>,
 }
 
@@ -52,17 +90,39 @@ impl Journal {
         }
         drafts.iter().try_for_each(Draft::check)?;
         let frames = self.frames(&drafts)?;
-        let answer = Arc::new(Mutex::new(None));
-        self.queue.lock().push(Pending { drafts, frames, answer: answer.clone() });
-        let mut writer = self.writer.lock();
-        if answer.lock().is_none() {
-            let batch = std::mem::take(&mut *self.queue.lock());
-            self.commit(&mut writer, batch);
+        let (tell, told) = bounded(2);
+        let leads = {
+            let mut queue = self.queue.lock();
+            queue.pending.push(Pending { drafts, frames, tell });
+            !std::mem::replace(&mut queue.busy, true)
+        };
+        let lost = || StoreError::JournalPoisoned { detail: "its writer ended early".into() };
+        if !leads && let Word::Done(answer) = told.recv().map_err(|_| lost())? {
+            return answer;
         }
-        drop(writer);
-        let taken = answer.lock().take();
-        // The commit answers everybody whom it took from the queue.
-        taken.unwrap_or_else(|| Err(StoreError::JournalPoisoned { detail: "no answer".into() }))
+        let lead = Lead(self);
+        let batch = self.gather();
+        self.commit(&mut self.writer.lock(), batch);
+        drop(lead);
+        match told.recv() {
+            Ok(Word::Done(answer)) => answer,
+            _ => Err(lost()),
+        }
+    }
+
+    /// Takes all who wait, a little later if more are likely to come.
+    fn gather(&self) -> Vec<Pending> {
+        let start = Instant::now();
+        loop {
+            let mut queue = self.queue.lock();
+            if queue.pending.len() >= queue.expected || start.elapsed() >= GATHER {
+                queue.last = queue.pending.len();
+                queue.expected = queue.expected.min(queue.last);
+                return std::mem::take(&mut queue.pending);
+            }
+            drop(queue);
+            std::thread::yield_now();
+        }
     }
 
     fn frames(&self, drafts: &[Draft]) -> Result<Vec<Option<Frame>>, StoreError> {
@@ -86,7 +146,7 @@ impl Journal {
         };
         if let Err(error) = refusal {
             for pending in batch {
-                *pending.answer.lock() = Some(Err(error.clone()));
+                let _ = pending.tell.send(Word::Done(Err(error.clone())));
             }
             return;
         }
@@ -96,14 +156,14 @@ impl Journal {
             self.place(pending, &mut end, &mut group);
         }
         let result = self.write(writer, &group, end);
-        for (answer, records) in group.answers {
-            *answer.lock() = Some(result.clone().map(|()| records));
+        for (tell, records) in group.answers {
+            let _ = tell.send(Word::Done(result.clone().map(|()| records)));
         }
     }
 
     /// Gives the drafts their place behind `end`, or refuses all of them.
     fn place(&self, pending: Pending, end: &mut (u64, [u8; 32]), group: &mut Group) {
-        let Pending { drafts, frames, answer } = pending;
+        let Pending { drafts, frames, tell } = pending;
         let mut next = *end;
         let start = group.lines.len();
         let mut records = Vec::with_capacity(drafts.len());
@@ -111,7 +171,7 @@ impl Journal {
             let mut record = self.record(draft, frame.as_ref(), next);
             if let Err(error) = encode(&mut record, &mut group.lines) {
                 group.lines.truncate(start);
-                *answer.lock() = Some(Err(error));
+                let _ = tell.send(Word::Done(Err(error)));
                 return;
             }
             next = (record.seq, record.entry_hash);
@@ -119,7 +179,7 @@ impl Journal {
         }
         *end = next;
         group.frames.extend(frames.into_iter().flatten());
-        group.answers.push((answer, records));
+        group.answers.push((tell, records));
     }
 
     fn record(&self, draft: Draft, frame: Option<&Frame>, end: (u64, [u8; 32])) -> Record {

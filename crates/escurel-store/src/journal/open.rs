@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use parking_lot::{Mutex, RwLock};
 
-use super::append::Writer;
+use super::append::{Queue, Writer};
 use super::packs::Packs;
 use super::segments::{self, Segment};
 use super::{APPLIED, Journal, Limits};
@@ -55,7 +55,7 @@ impl Journal {
             env,
             limits,
             packs,
-            queue: Mutex::new(Vec::new()),
+            queue: Mutex::new(Queue::default()),
             writer: Mutex::new(Writer { seq: chain.seq, tip: chain.tip, poisoned: None }),
             segments: RwLock::new(chain.segments),
             head: AtomicU64::new(chain.seq),

@@ -19,7 +19,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 fn page() -> Vec<u8> {
-    let words = (0u64..600).map(|n| format!("w{:x} ", n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48));
+    let words = (0u64..1200).map(|n| format!("w{:x} ", n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48));
     words.collect::<String>().into_bytes()[..4000].to_vec()
 }
 
@@ -36,7 +36,7 @@ fn appends() {
     let store = open(dir.path());
     let one = (0..300).map(|n| timed(|| drop(store.append(vec![version("a.md", n, &page)]).unwrap())));
     let one = median(one.collect());
-    println!("bare fdatasync p50 {bare:?}, append of 4 kB p50 {one:?}");
+    println!("\nbare fdatasync p50 {bare:?}, append of 4 kB p50 {one:?}");
     let rate = |writers: u64| {
         let start = Instant::now();
         std::thread::scope(|scope| {
@@ -65,43 +65,49 @@ fn corpus_in_place() {
     copy_tree(&corpus, &copy);
     let store = open(&copy);
     for _ in 0..3 {
-        let start = Instant::now();
-        let scan = store.scan();
-        println!("scan of {} files {:?}", scan.files.len(), start.elapsed());
+        shown("scan", || drop(store.scan()));
     }
     let files = store.scan().files;
-    let start = Instant::now();
-    let contents: Vec<Vec<u8>> = files.iter().map(|file| store.read(&file.path).unwrap().unwrap().0).collect();
-    println!("read of all {:?}, {} bytes", start.elapsed(), contents.iter().map(Vec::len).sum::<usize>());
-    let drafts: Vec<Draft> = files.iter().zip(&contents).map(|(file, content)| version(&file.path, 1, content)).collect();
-    let start = Instant::now();
-    for chunk in drafts.chunks(2000) {
-        store.append(chunk.to_vec()).unwrap();
-    }
-    println!("append of all in chunks of 2000 {:?}", start.elapsed());
-    let start = Instant::now();
-    let records: Vec<_> = store.records(0).collect::<Result<_, _>>().unwrap();
-    println!("records {:?}", start.elapsed());
-    let start = Instant::now();
-    for record in &records {
-        store.object(&record.content.unwrap().object).unwrap();
-    }
-    println!("objects {:?}", start.elapsed());
-    let start = Instant::now();
-    assert!(store.verify_journal().clean());
-    println!("verify {:?}", start.elapsed());
+    let mut contents = Vec::new();
+    shown("read of all", || {
+        contents.extend(files.iter().map(|file| store.read(&file.path).unwrap().unwrap().0));
+    });
+    println!("{} files, {} bytes", files.len(), contents.iter().map(Vec::len).sum::<usize>());
+    let drafts: Vec<Draft> =
+        files.iter().zip(&contents).map(|(file, content)| version(&file.path, 1, content)).collect();
+    shown("append of all in chunks of 2000", || {
+        drafts.chunks(2000).for_each(|chunk| drop(store.append(chunk.to_vec()).unwrap()));
+    });
+    let mut records = Vec::new();
+    shown("records", || records.extend(store.records(0).map(Result::unwrap)));
+    shown("last ten records", || assert_eq!(store.records(store.head() - 10).count(), 10));
+    shown("objects", || {
+        records.iter().for_each(|record| drop(store.object(&record.content.unwrap().object).unwrap()));
+    });
+    shown("verify", || assert!(store.verify_journal().clean()));
     drop(store);
-    let start = Instant::now();
-    let store = open(&copy);
-    println!("open {:?}, journal {} bytes", start.elapsed(), size(&copy.join(".escurel/journal")));
-    let start = Instant::now();
-    store.object(&records[0].content.unwrap().object).unwrap();
-    println!("first object {:?}", start.elapsed());
+    let mut store = None;
+    shown("open", || store = Some(open(&copy)));
+    let store = store.unwrap();
+    println!("journal {} bytes", size(&copy.join(".escurel/journal")));
+    shown("first object", || drop(store.object(&records[0].content.unwrap().object).unwrap()));
     drop(store);
     fs::remove_file(copy.join(".escurel/journal/objects/p00000001.idx")).unwrap();
-    let start = Instant::now();
-    drop(open(&copy));
-    println!("open after a crash {:?}", start.elapsed());
+    shown("open after a crash", || drop(open(&copy)));
+}
+
+/// Wall time and the process's processor time.
+fn shown(what: &str, f: impl FnOnce()) {
+    let before = cpu();
+    let wall = timed(f);
+    println!("{what}: {wall:.1?} wall, {:?} cpu", cpu() - before);
+}
+
+fn cpu() -> Duration {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat[stat.rfind(')').unwrap()..].split(' ').collect();
+    let ticks: u64 = fields[12].parse::<u64>().unwrap() + fields[13].parse::<u64>().unwrap();
+    Duration::from_millis(ticks * 10)
 }
 
 fn copy_tree(from: &Path, to: &Path) {
