@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use escurel_index::EntryDraft;
-use escurel_md::Layout;
+use escurel_index::{Entry, EntryDraft, Resolution, Scope};
+use escurel_md::{Layout, LinkKind, PageType, Wikilink};
 use escurel_search::Doc;
 use escurel_store::{ObjectId, Uid};
 
 use crate::facts::Parsed;
 use crate::lane::LaneState;
 
-/// Where their paths begin; no folder can hold such a path, names with a colon are refused.
+/// Where their paths begin; a colon right there cannot be in a page's path.
 const PREFIX: &str = "builtin:";
 /// Versions of built-in pages belong to no journal record.
 const SEQ: u64 = 0;
@@ -27,6 +27,19 @@ pub(crate) fn is_builtin(path: &str) -> bool {
 
 pub(crate) fn text(path: &str) -> Option<&'static str> {
     PAGES.iter().find(|(p, _)| *p == path).map(|(_, text)| *text)
+}
+
+/// Built-in pages that a page of the folder replaces are found no more; the
+/// replacing page still tells what it shadows.
+pub(crate) fn settle(state: &mut LaneState) {
+    for (path, _) in PAGES {
+        let Some(entry) = state.dir.by_path(path).cloned() else { continue };
+        let own = |e: &Entry| e.facts.page_type == PageType::Skill && !is_builtin(&e.path) && e.facts.scenario.is_none();
+        let link = Wikilink { id: Some(entry.facts.id.to_string()), ..Wikilink::default() };
+        let scope = Scope { scenario: None, visible: &own };
+        let shadowed = !matches!(state.dir.resolve(&link, LinkKind::Wikilink, None, &scope), Resolution::Missing);
+        if shadowed { state.live.clear(entry.no) } else { state.live.set(entry.no, SEQ) }
+    }
 }
 
 /// Adds the built-in pages, below everything else, and returns their text index entries.

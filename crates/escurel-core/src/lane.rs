@@ -12,7 +12,7 @@ use escurel_search::{Doc, TextIndex};
 use escurel_store::{Draft, Record};
 use parking_lot::{Condvar, Mutex};
 
-use crate::Result;
+use crate::{Result, builtin};
 use crate::kb::Core;
 use crate::live::LiveSeqs;
 use crate::sql::Batch;
@@ -128,7 +128,7 @@ impl Core {
         work.stale.iter().for_each(|(page, seq)| self.text.forget(page.0, *seq));
         let indexed = index_text(&self.text, work.docs, last.seq);
         state.seq = state.seq.max(last.seq);
-        self.show(&state);
+        self.show(&mut state);
         self.sql.send(Batch {
             changes: work.changes,
             relink: work.relink,
@@ -142,7 +142,8 @@ impl Core {
     }
 
     /// Publishes what stands in the lane.
-    pub(crate) fn show(&self, state: &LaneState) {
+    pub(crate) fn show(&self, state: &mut LaneState) {
+        builtin::settle(state);
         self.view.store(Arc::new(View::new(state, self.text.snapshot())));
     }
 }

@@ -173,8 +173,8 @@ impl Core {
     fn fold(&self) -> Result<()> {
         let seq = self.lane.state.lock().seq;
         self.text.commit(seq)?;
-        let state = self.lane.state.lock();
-        self.show(&state);
+        let mut state = self.lane.state.lock();
+        self.show(&mut state);
         Ok(())
     }
 

@@ -55,8 +55,8 @@ impl Core {
         report.records = journal.records;
         report.objects = journal.objects;
         if journal.clean() && journal.head < self.store.head() {
-            let problem = format!("the records after {} are not there", journal.head);
-            report.findings.push(Finding { part: "journal", item: format!("records to {}", self.store.head()), problem });
+            let item = format!("records {} to {}", journal.head + 1, self.store.head());
+            report.findings.push(Finding { part: "journal", item, problem: "a segment is missing".into() });
         }
         for finding in journal.findings {
             let part = if finding.object.is_some() { "object" } else { "journal" };

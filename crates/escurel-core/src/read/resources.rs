@@ -1,7 +1,7 @@
 //! Pages as a plain list of texts, for MCP resources.
 
 use escurel_access::Caller;
-use escurel_index::PageNo;
+use escurel_index::{Entry, PageNo};
 
 use super::page_ref;
 use crate::api::PageRef;
@@ -18,7 +18,8 @@ impl Core {
         let start = after.map_or(0, |after| order.partition_point(|no| path(no).is_some_and(|p| p <= after)));
         let pages = order[start..].iter().filter_map(|no| dir.get(*no));
         let pages = reading.scoped(|scope| {
-            let seen = pages.filter(|e| reading.sight.sees(e) && dir.effective(e, scope));
+            let found = |e: &Entry| reading.view.live.is_live(e.no.0, e.seq) && dir.effective(e, scope);
+            let seen = pages.filter(|e| reading.sight.sees(e) && found(e));
             seen.take(limit).map(|e| page_ref(e)).collect()
         });
         Ok(pages)

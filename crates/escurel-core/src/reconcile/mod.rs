@@ -150,7 +150,7 @@ impl Core {
         if found.is_empty() {
             let mut state = self.lane.state.lock();
             set(&mut state);
-            self.show(&state);
+            self.show(&mut state);
             return Ok(());
         }
         self.append(found)?.publish(|state, _| {

@@ -184,6 +184,8 @@ fn the_built_in_skills_are_there_and_can_be_shadowed() {
     let note = skills.iter().find(|s| s.schema.id == "note").unwrap();
     assert_eq!((note.schema.description.as_str(), note.shadows.is_some()), ("ours", true));
     assert_eq!(page(&own, "[[note]]").unwrap().page_id, "note.md");
+    let listed: Vec<_> = own.list_pages(&me(), None, 10).unwrap().into_iter().map(|p| p.page_id).collect();
+    assert_eq!(listed, ["builtin:skills/escurel.md", "note.md"]);
 }
 
 #[test]
