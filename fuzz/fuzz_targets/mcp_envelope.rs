@@ -34,12 +34,12 @@ fuzz_target!(|data: &[u8]| {
         Ok(Message::Request { id, method, params }) => {
             let era = era::of(Some(&headers), &method, &params);
             match era::check(Some(&headers), &method, &params) {
-                Err(error) if era == Era::Modern => error.reply(Some(id), era),
-                _ => reply::Answer::default().with("method", &method).reply(id, era),
+                Err(error) if era == Era::Modern => error.reply(Some(&id), era),
+                _ => reply::Answer::default().with("method", &method).reply(&id, era),
             }
         }
         Ok(Message::Notification) => return,
-        Err(malformed) => malformed.error.reply(malformed.id, Era::Legacy),
+        Err(malformed) => malformed.error.reply(malformed.id.as_deref(), Era::Legacy),
     };
     // Whatever came in, what goes out is one line of JSON.
     let text = reply.body.unwrap_or_default();

@@ -3,6 +3,7 @@
 //! Invariant: the folder's lock is held before anything listens, so whoever
 //! reaches an address reaches the owner.
 
+mod accept;
 mod seed;
 mod socket;
 mod stop;
@@ -10,23 +11,19 @@ mod stop;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use axum::serve::ListenerExt;
 use escurel_access::{Caller, OpenPolicy};
 use escurel_core::{Code, Kb, OpenOptions, Refusal};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::TcpListener;
 
 use crate::Service;
 use crate::config::Config;
 use crate::http::{self, App, Guard, Limits};
+pub use accept::{serve_tcp, serve_unix};
 pub use seed::seed;
 pub use socket::{LocalSocket, connect};
 pub use stop::Stop;
-
-/// Requests that are still running get this long after a signal.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// Why nothing listens.
 #[derive(Debug, thiserror::Error)]
@@ -137,31 +134,5 @@ impl Server {
                 None
             }
         }
-    }
-}
-
-/// Serves until `stop`, then lets running requests finish.
-pub async fn serve_tcp(listener: TcpListener, routes: Router, stop: Stop) {
-    let listener = listener.tap_io(|stream| {
-        // Small answers must not wait for more to send.
-        let _ = stream.set_nodelay(true);
-    });
-    let serving = axum::serve(listener, routes).with_graceful_shutdown(stop.clone().wait());
-    bounded(async move { serving.await }, stop).await;
-}
-
-pub async fn serve_unix(listener: UnixListener, routes: Router, stop: Stop) {
-    let serving = axum::serve(listener, routes).with_graceful_shutdown(stop.clone().wait());
-    bounded(async move { serving.await }, stop).await;
-}
-
-async fn bounded(serving: impl Future<Output = std::io::Result<()>>, stop: Stop) {
-    let deadline = async {
-        stop.wait().await;
-        tokio::time::sleep(GRACE).await;
-    };
-    tokio::select! {
-        result = serving => if let Err(error) = result { tracing::error!(%error, "a listener failed") },
-        () = deadline => tracing::warn!("some requests were still running and are given up"),
     }
 }

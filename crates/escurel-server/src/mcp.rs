@@ -2,7 +2,7 @@
 //!
 //! Serves the initialize-based versions and the stateless one on the same
 //! endpoint. Keeps no sessions and sends nothing on its own. Invariant: every
-//! request gets exactly one answer that carries its id as it was written.
+//! request gets exactly one answer that carries its id.
 
 mod envelope;
 mod era;
@@ -78,7 +78,7 @@ pub fn begin(cx: Context<'_>, headers: Option<&Headers<'_>>, body: &[u8]) -> Ste
     let (id, method, params) = match envelope::parse(body) {
         Ok(Message::Request { id, method, params }) => (id, method, params),
         Ok(Message::Notification) => return Step::Done(Reply::accepted()),
-        Err(malformed) => return Step::Done(malformed.error.reply(malformed.id, Era::Legacy)),
+        Err(malformed) => return Step::Done(malformed.error.reply(malformed.id.as_deref(), Era::Legacy)),
     };
     let era = era::of(headers, &method, &params);
     let checked = match era {
@@ -86,7 +86,7 @@ pub fn begin(cx: Context<'_>, headers: Option<&Headers<'_>>, body: &[u8]) -> Ste
         Era::Legacy => Ok(()),
     };
     match checked.and_then(|()| Method::parse(cx.service, era, &method, params)) {
-        Ok(method) => Step::Work(Work { id: id.to_owned(), era, method }),
-        Err(error) => Step::Done(error.reply(Some(id), era)),
+        Ok(method) => Step::Work(Work { id, era, method }),
+        Err(error) => Step::Done(error.reply(Some(&id), era)),
     }
 }

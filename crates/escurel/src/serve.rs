@@ -45,6 +45,9 @@ async fn serve(config: &Config, folder: &Path, kb: &Arc<Kb>) -> Result<(), Failu
     let server = Server::new(Arc::clone(kb), config);
     let mut socket = server.open_socket();
     show::line(&format!("escurel {} listens on {}", env!("CARGO_PKG_VERSION"), addresses.mcp()));
+    if addresses.http.ip().is_unspecified() && config.allowed_hosts.is_empty() {
+        show::line("Other machines are refused until ESCUREL_ALLOWED_HOSTS has the name by which they call this one.");
+    }
 
     let mut serving = tokio::task::JoinSet::new();
     serving.spawn(boot::serve_tcp(listener, server.public(config, addresses.http), stop.clone()));

@@ -1,19 +1,19 @@
 //! Reads one JSON-RPC message: what it is, and what it lacks.
 //!
 //! Refuses batches, null ids and shapes that JSON-RPC does not know. Invariant:
-//! an id that could be read goes back exactly as it was written.
+//! an id that could be read goes back as the same JSON value.
 
 use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::reply::RpcError;
 
 /// A well-formed message.
 #[derive(Debug)]
-pub enum Message<'a> {
+pub enum Message {
     Request {
-        id: &'a str,
+        /// JSON text.
+        id: String,
         method: String,
         params: Map<String, Value>,
     },
@@ -23,26 +23,26 @@ pub enum Message<'a> {
 
 /// A message that is not one; `id` is there if it could be read.
 #[derive(Debug)]
-pub struct Malformed<'a> {
-    pub id: Option<&'a str>,
+pub struct Malformed {
+    pub id: Option<String>,
     pub error: RpcError,
 }
 
 #[derive(Deserialize)]
-struct Raw<'a> {
+struct Raw {
     jsonrpc: Option<Value>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "present")]
+    id: Option<Value>,
     method: Option<Value>,
     params: Option<Value>,
 }
 
 /// Keeps `null` apart from an absent key.
-fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(from).map(Some)
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
 }
 
-pub fn parse(body: &[u8]) -> Result<Message<'_>, Malformed<'_>> {
+pub fn parse(body: &[u8]) -> Result<Message, Malformed> {
     // serde accepts an array for a struct, so arrays are told apart before.
     if body.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[') {
         return Err(invalid(
@@ -51,10 +51,10 @@ pub fn parse(body: &[u8]) -> Result<Message<'_>, Malformed<'_>> {
         ));
     }
     let raw: Raw = serde_json::from_slice(body).map_err(|e| unreadable(&e))?;
-    let id = raw.id.map(RawValue::get);
-    if let Some(id) = id {
-        check_id(id).map_err(|message| invalid(None, message))?;
-    }
+    let id = match raw.id {
+        Some(id) => Some(id_text(&id).map_err(|message| invalid(None, message))?),
+        None => None,
+    };
     if raw.jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {
         return Err(invalid(id, "The message lacks \"jsonrpc\": \"2.0\"."));
     }
@@ -73,20 +73,17 @@ pub fn parse(body: &[u8]) -> Result<Message<'_>, Malformed<'_>> {
 }
 
 /// MCP ids are strings or integers.
-fn check_id(id: &str) -> Result<(), &'static str> {
-    let integer = id.strip_prefix('-').unwrap_or(id);
-    match id.as_bytes().first() {
-        // Half a surrogate pair is no text that could be sent back.
-        Some(b'"') => serde_json::from_str::<String>(id)
-            .map(drop)
-            .map_err(|_| "The id is not valid text."),
-        Some(_) if !integer.is_empty() && integer.bytes().all(|b| b.is_ascii_digit()) => Ok(()),
-        Some(b'n') => Err("The id must not be null; leave it out to send a notification."),
-        _ => Err("The id must be a string or an integer."),
+fn id_text(id: &Value) -> Result<String, &'static str> {
+    match id {
+        Value::String(_) => Ok(id.to_string()),
+        // Larger numbers would come back rounded.
+        Value::Number(number) if number.is_i64() || number.is_u64() => Ok(id.to_string()),
+        Value::Null => Err("The id must not be null; leave it out to send a notification."),
+        _ => Err("The id must be a string or an integer of at most 64 bits."),
     }
 }
 
-fn unreadable(error: &serde_json::Error) -> Malformed<'static> {
+fn unreadable(error: &serde_json::Error) -> Malformed {
     match error.classify() {
         serde_json::error::Category::Data => invalid(
             None,
@@ -104,7 +101,7 @@ fn unreadable(error: &serde_json::Error) -> Malformed<'static> {
     }
 }
 
-fn invalid(id: Option<&str>, message: impl Into<String>) -> Malformed<'_> {
+fn invalid(id: Option<String>, message: impl Into<String>) -> Malformed {
     let data = json!({"code": "invalid_request", "retryable": false});
     Malformed {
         id,
@@ -122,11 +119,12 @@ mod tests {
             Ok(Message::Notification) => Ok(None),
             Err(m) => Err((m.id, m.error.code)),
         };
+        let expect = expect.map(|id| id.map(str::to_owned)).map_err(|(id, code)| (id.map(str::to_owned), code));
         assert_eq!(got, expect, "{body}");
     }
 
     #[test]
-    fn ids_are_kept_as_written() {
+    fn ids_are_kept() {
         check(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#, Ok(Some("0")));
         check(
             r#"{"jsonrpc":"2.0","id":-7,"method":"ping"}"#,
@@ -138,11 +136,15 @@ mod tests {
         );
         check(
             r#"{"jsonrpc":"2.0","id":"\u00e9\/","method":"ping"}"#,
-            Ok(Some(r#""\u00e9\/""#)),
+            Ok(Some("\"é/\"")),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"x"}"#,
+            Ok(Some("18446744073709551615")),
         );
         check(
             r#"{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"x"}"#,
-            Ok(Some("123456789012345678901234567890")),
+            Err((None, -32600)),
         );
         check(
             r#" {"jsonrpc":"2.0","method":"notifications/x","params":null}"#,
@@ -179,7 +181,7 @@ mod tests {
         );
         check(
             r#"{"jsonrpc":"2.0","id":"\ud800","method":"ping"}"#,
-            Err((None, -32600)),
+            Err((None, -32700)),
         );
         check(
             r#"{"id":"a","method":"ping"}"#,
