@@ -13,7 +13,11 @@ fn main() -> io::Result<()> {
     files.sort();
     let mut table = String::from("&[\n");
     for path in &files {
-        let name = path.strip_prefix(&corpus).unwrap_or(path).to_string_lossy().replace('\\', "/");
+        let name = path
+            .strip_prefix(&corpus)
+            .unwrap_or(path)
+            .to_string_lossy()
+            .replace('\\', "/");
         let _ = writeln!(table, "    ({name:?}, include_bytes!({path:?})),");
     }
     table.push(']');

@@ -36,7 +36,11 @@ pub enum BindError {
 }
 
 fn bracketed(address: &SocketAddr) -> String {
-    if address.is_ipv6() { format!("[{}]", address.ip()) } else { address.ip().to_string() }
+    if address.is_ipv6() {
+        format!("[{}]", address.ip())
+    } else {
+        address.ip().to_string()
+    }
 }
 
 /// How the folder is opened under these settings.
@@ -56,17 +60,24 @@ fn tenant(config: &Config, folder: &Path) -> Result<Option<String>, Refusal> {
     if let Some(named) = &config.tenant {
         return Ok(Some(named.clone()));
     }
-    let Ok(entries) = std::fs::read_dir(&tenants) else { return Ok(None) };
+    let Ok(entries) = std::fs::read_dir(&tenants) else {
+        return Ok(None);
+    };
     let dirs = entries.flatten().filter(|entry| entry.path().is_dir());
-    let mut names: Vec<String> = dirs.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names: Vec<String> = dirs
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
     names.sort_unstable();
     match names.as_slice() {
         [] => Ok(None),
         [only] => Ok(Some(only.clone())),
         several if several.iter().any(|name| name == "default") => Ok(None),
-        _ => Err(Refusal::new(Code::InvalidArgument, "The data directory has several tenants; name one with ESCUREL_TENANT or --tenant.")
-            .at("tenant")
-            .candidates(names)),
+        _ => Err(Refusal::new(
+            Code::InvalidArgument,
+            "The data directory has several tenants; name one with ESCUREL_TENANT or --tenant.",
+        )
+        .at("tenant")
+        .candidates(names)),
     }
 }
 
@@ -83,10 +94,12 @@ pub fn socket_path(config: &Config, folder: &Path) -> Result<PathBuf, Refusal> {
 }
 
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, BindError> {
-    TcpListener::bind(address).await.map_err(|error| match error.kind() {
-        std::io::ErrorKind::AddrInUse => BindError::InUse(address),
-        _ => BindError::Other(address, error),
-    })
+    TcpListener::bind(address)
+        .await
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::AddrInUse => BindError::InUse(address),
+            _ => BindError::Other(address, error),
+        })
 }
 
 /// What serves one knowledge base.
@@ -97,13 +110,24 @@ pub struct Server {
 
 impl Server {
     pub fn new(kb: Arc<Kb>, config: &Config) -> Server {
-        let limits = Limits { body_bytes: config.max_body_bytes, request_time: config.request_timeout };
-        Server { service: Arc::new(Service::new(kb, config.test_fixtures)), limits }
+        let limits = Limits {
+            body_bytes: config.max_body_bytes,
+            request_time: config.request_timeout,
+        };
+        Server {
+            service: Arc::new(Service::new(kb, config.test_fixtures)),
+            limits,
+        }
     }
 
     fn app(&self, guard: Option<Guard>) -> App {
         let caller = Arc::new(Caller::local());
-        App { service: Arc::clone(&self.service), limits: self.limits, caller, guard: guard.map(Arc::new) }
+        App {
+            service: Arc::clone(&self.service),
+            limits: self.limits,
+            caller,
+            guard: guard.map(Arc::new),
+        }
     }
 
     /// Routes for the network.

@@ -23,7 +23,11 @@ pub enum Unreachable {
 }
 
 /// Sends one request; the answer's body is still to be read.
-pub async fn send(socket: &Path, path: &str, body: Bytes) -> Result<Response<Incoming>, Unreachable> {
+pub async fn send(
+    socket: &Path,
+    path: &str,
+    body: Bytes,
+) -> Result<Response<Incoming>, Unreachable> {
     let stream = connect(socket).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {

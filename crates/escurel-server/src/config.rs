@@ -86,15 +86,30 @@ keys! {
 /// Why the process does not start.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum ConfigError {
-    #[error("config_unknown: {origin} has the unknown setting {name}.{hint} docs/reference/config.md lists all.")]
-    Unknown { origin: String, name: String, hint: String },
+    #[error(
+        "config_unknown: {origin} has the unknown setting {name}.{hint} docs/reference/config.md lists all."
+    )]
+    Unknown {
+        origin: String,
+        name: String,
+        hint: String,
+    },
     #[error("config_invalid: {origin} sets {name} to {value:?}, which is not {expected}.")]
-    Invalid { origin: String, name: String, value: String, expected: String },
-    #[error("config_later: {name} is set, but this release does not have {what}. Unset it, or wait for a release that has.")]
+    Invalid {
+        origin: String,
+        name: String,
+        value: String,
+        expected: String,
+    },
+    #[error(
+        "config_later: {name} is set, but this release does not have {what}. Unset it, or wait for a release that has."
+    )]
     Later { name: String, what: &'static str },
     #[error("config_unreadable: the file {path} could not be read: {reason}")]
     File { path: String, reason: String },
-    #[error("config_exposed: {listen} can be reached from other machines, and without a verifier every caller is an administrator. Listen on 127.0.0.1, or pass --insecure if the network is trusted.")]
+    #[error(
+        "config_exposed: {listen} can be reached from other machines, and without a verifier every caller is an administrator. Listen on 127.0.0.1, or pass --insecure if the network is trusted."
+    )]
     Exposed { listen: SocketAddr },
     #[error("config_test_only: {name} works on loopback addresses only.")]
     TestOnly { name: &'static str },
@@ -125,7 +140,13 @@ impl Config {
         }
         read_env(&sources.env, &mut values)?;
         for (name, value) in &sources.flags {
-            values.insert(*name, Given { origin: "the command line".into(), value: value.clone() });
+            values.insert(
+                *name,
+                Given {
+                    origin: "the command line".into(),
+                    value: value.clone(),
+                },
+            );
         }
         let config = Config::from_values(&values)?;
         config.check_exposure()?;
@@ -135,10 +156,14 @@ impl Config {
     fn check_exposure(&self) -> Result<(), ConfigError> {
         let loopback = self.listen.ip().is_loopback();
         if self.test_fixtures && !loopback {
-            return Err(ConfigError::TestOnly { name: "ESCUREL_TEST_FIXTURES" });
+            return Err(ConfigError::TestOnly {
+                name: "ESCUREL_TEST_FIXTURES",
+            });
         }
         if !loopback && !self.insecure {
-            return Err(ConfigError::Exposed { listen: self.listen });
+            return Err(ConfigError::Exposed {
+                listen: self.listen,
+            });
         }
         Ok(())
     }
@@ -154,11 +179,20 @@ pub fn default_file(env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     Some(base.join("escurel").join("escurel.toml")).filter(|path| path.is_file())
 }
 
-fn read_env(env: &[(String, String)], values: &mut BTreeMap<&'static str, Given>) -> Result<(), ConfigError> {
+fn read_env(
+    env: &[(String, String)],
+    values: &mut BTreeMap<&'static str, Given>,
+) -> Result<(), ConfigError> {
     for (name, value) in env.iter().filter(|(name, _)| names::ours(name)) {
         if let Some(key) = KEYS.iter().find(|key| key.env == name) {
             if !value.is_empty() {
-                values.insert(key.name, Given { origin: "the environment".into(), value: value.clone() });
+                values.insert(
+                    key.name,
+                    Given {
+                        origin: "the environment".into(),
+                        value: value.clone(),
+                    },
+                );
             }
         } else {
             names::check_later(name, value)?;
@@ -168,21 +202,36 @@ fn read_env(env: &[(String, String)], values: &mut BTreeMap<&'static str, Given>
 }
 
 fn read_file(path: &Path, values: &mut BTreeMap<&'static str, Given>) -> Result<(), ConfigError> {
-    let unreadable = |reason: String| ConfigError::File { path: path.display().to_string(), reason };
+    let unreadable = |reason: String| ConfigError::File {
+        path: path.display().to_string(),
+        reason,
+    };
     let text = std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
-    let table: toml::Table = text.parse().map_err(|e: toml::de::Error| unreadable(e.to_string()))?;
+    let table: toml::Table = text
+        .parse()
+        .map_err(|e: toml::de::Error| unreadable(e.to_string()))?;
     let origin = path.display().to_string();
     for (name, value) in table {
         let Some(key) = KEYS.iter().find(|key| key.name == name) else {
             let hint = names::hint(&name, KEYS.iter().filter(|k| !k.hidden).map(|k| k.name));
             return Err(ConfigError::Unknown { origin, name, hint });
         };
-        values.insert(key.name, Given { origin: origin.clone(), value: values::toml_text(&value) });
+        values.insert(
+            key.name,
+            Given {
+                origin: origin.clone(),
+                value: values::toml_text(&value),
+            },
+        );
     }
     Ok(())
 }
 
-fn read<T: Setting>(name: &'static str, default: &str, values: &BTreeMap<&'static str, Given>) -> Result<T, ConfigError> {
+fn read<T: Setting>(
+    name: &'static str,
+    default: &str,
+    values: &BTreeMap<&'static str, Given>,
+) -> Result<T, ConfigError> {
     let given = values.get(name);
     let value = given.map_or(default, |given| given.value.as_str());
     T::parse(value).ok_or_else(|| ConfigError::Invalid {

@@ -41,13 +41,18 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { body_bytes: 8 << 20, request_time: Duration::from_secs(60) }
+        Limits {
+            body_bytes: 8 << 20,
+            request_time: Duration::from_secs(60),
+        }
     }
 }
 
 /// Everything for the network.
 pub fn router(app: App) -> Router {
-    shared().layer(from_fn_with_state(app.clone(), guard::check)).with_state(app)
+    shared()
+        .layer(from_fn_with_state(app.clone(), guard::check))
+        .with_state(app)
 }
 
 /// The same for the Unix socket, and what only the machine's own user may do.
@@ -64,8 +69,14 @@ fn shared() -> Router<App> {
     Router::new()
         .route("/mcp", post(routes::mcp).fallback(routes::mcp_other))
         .route("/mcp/", post(routes::mcp).fallback(routes::mcp_other))
-        .route("/api/tools/{name}", post(tools::call).fallback(routes::only_post))
-        .route("/openapi.json", get(routes::openapi).fallback(routes::only_get))
+        .route(
+            "/api/tools/{name}",
+            post(tools::call).fallback(routes::only_post),
+        )
+        .route(
+            "/openapi.json",
+            get(routes::openapi).fallback(routes::only_get),
+        )
         .route("/healthz", get(routes::healthz).fallback(routes::only_get))
         .route("/readyz", get(routes::readyz).fallback(routes::only_get))
         .route("/version", get(routes::version).fallback(routes::only_get))

@@ -8,7 +8,11 @@ use crate::config::{Config, LogFormat};
 
 /// `verbose`: a server tells what it does, a command only what went wrong.
 pub fn init(config: &Config, verbose: bool) {
-    let wanted = if verbose || config.log != "info" { config.log.as_str() } else { "warn" };
+    let wanted = if verbose || config.log != "info" {
+        config.log.as_str()
+    } else {
+        "warn"
+    };
     let filter = EnvFilter::try_new(wanted).unwrap_or_else(|error| {
         eprintln!("config_invalid: ESCUREL_LOG is not a filter: {error}. Using info.");
         EnvFilter::new("info")
@@ -18,7 +22,13 @@ pub fn init(config: &Config, verbose: bool) {
         LogFormat::Human => true,
         LogFormat::Json => false,
     };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     // A second start in the same process keeps the first one's logs.
-    let _ = if human { builder.with_target(false).try_init() } else { builder.json().flatten_event(true).try_init() };
+    let _ = if human {
+        builder.with_target(false).try_init()
+    } else {
+        builder.json().flatten_event(true).try_init()
+    };
 }

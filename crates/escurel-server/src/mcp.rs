@@ -78,7 +78,9 @@ pub fn begin(cx: Context<'_>, headers: Option<&Headers<'_>>, body: &[u8]) -> Ste
     let (id, method, params) = match envelope::parse(body) {
         Ok(Message::Request { id, method, params }) => (id, method, params),
         Ok(Message::Notification) => return Step::Done(Reply::accepted()),
-        Err(malformed) => return Step::Done(malformed.error.reply(malformed.id.as_deref(), Era::Legacy)),
+        Err(malformed) => {
+            return Step::Done(malformed.error.reply(malformed.id.as_deref(), Era::Legacy));
+        }
     };
     let era = era::of(headers, &method, &params);
     let checked = match era {

@@ -56,7 +56,9 @@ struct Gauges {
 
 /// From microseconds to seconds.
 fn latency() -> Histogram {
-    Histogram::new([0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0])
+    Histogram::new([
+        0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0,
+    ])
 }
 
 impl Metrics {
@@ -65,10 +67,20 @@ impl Metrics {
         let calls = Family::<Outcome, Counter>::default();
         registry.register("tool_calls", "Tool calls by outcome", calls.clone());
         let seconds = Family::<Tool, Histogram>::new_with_constructor(latency as fn() -> Histogram);
-        registry.register_with_unit("tool_call", "Time a tool call took", Unit::Seconds, seconds.clone());
+        registry.register_with_unit(
+            "tool_call",
+            "Time a tool call took",
+            Unit::Seconds,
+            seconds.clone(),
+        );
         let gauges = Gauges::default();
         gauges.register(&mut registry);
-        Metrics { registry, calls, seconds, gauges }
+        Metrics {
+            registry,
+            calls,
+            seconds,
+            gauges,
+        }
     }
 
     pub fn called(&self, tool: &str, outcome: &Result<Value, DispatchError>, took: Duration) {
@@ -77,8 +89,17 @@ impl Metrics {
             Err(DispatchError::Refused(refusal)) => refusal.code.name().to_owned(),
             Err(error) => error.data()["code"].as_str().unwrap_or("error").to_owned(),
         };
-        self.calls.get_or_create(&Outcome { tool: tool.to_owned(), code }).inc();
-        self.seconds.get_or_create(&Tool { tool: tool.to_owned() }).observe(took.as_secs_f64());
+        self.calls
+            .get_or_create(&Outcome {
+                tool: tool.to_owned(),
+                code,
+            })
+            .inc();
+        self.seconds
+            .get_or_create(&Tool {
+                tool: tool.to_owned(),
+            })
+            .observe(took.as_secs_f64());
     }
 
     /// The scrape body.
@@ -100,15 +121,40 @@ impl Default for Metrics {
 
 impl Gauges {
     fn register(&self, registry: &mut Registry) {
-        registry.register("ready", "1 when every page can be found", self.ready.clone());
+        registry.register(
+            "ready",
+            "1 when every page can be found",
+            self.ready.clone(),
+        );
         registry.register("pages", "Pages served", self.pages.clone());
         registry.register("skills", "Skills served", self.skills.clone());
         registry.register("links", "Links between pages", self.links.clone());
-        registry.register("broken_links", "Links that lead nowhere", self.broken_links.clone());
-        registry.register("held_deletions", "Deletions that wait for confirmation", self.held_deletions.clone());
-        registry.register("journal_seq", "Sequence number of the newest journal record", self.journal_seq.clone());
-        registry.register("index_lag_records", "Journal records that a view has not applied", self.lag.clone());
-        registry.register_with_unit("resident_memory", "Resident memory", Unit::Bytes, self.resident.clone());
+        registry.register(
+            "broken_links",
+            "Links that lead nowhere",
+            self.broken_links.clone(),
+        );
+        registry.register(
+            "held_deletions",
+            "Deletions that wait for confirmation",
+            self.held_deletions.clone(),
+        );
+        registry.register(
+            "journal_seq",
+            "Sequence number of the newest journal record",
+            self.journal_seq.clone(),
+        );
+        registry.register(
+            "index_lag_records",
+            "Journal records that a view has not applied",
+            self.lag.clone(),
+        );
+        registry.register_with_unit(
+            "resident_memory",
+            "Resident memory",
+            Unit::Bytes,
+            self.resident.clone(),
+        );
     }
 
     fn set(&self, status: &Status) {
@@ -121,7 +167,11 @@ impl Gauges {
         self.journal_seq.set(status.journal_seq);
         for (view, seq) in [("text", status.text_seq), ("sql", status.sql_seq)] {
             let lag = status.journal_seq.saturating_sub(seq);
-            self.lag.get_or_create(&View { view: view.to_owned() }).set(lag);
+            self.lag
+                .get_or_create(&View {
+                    view: view.to_owned(),
+                })
+                .set(lag);
         }
         self.resident.set(resident_bytes());
     }
@@ -131,5 +181,7 @@ impl Gauges {
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
+        .unwrap_or(0)
+        * 1024
 }

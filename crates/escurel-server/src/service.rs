@@ -29,23 +29,49 @@ pub struct Service {
 impl Service {
     pub fn new(kb: Arc<Kb>, fixtures: bool) -> Service {
         let (openapi, status) = (OnceLock::new(), Mutex::new(None));
-        Service { kb, catalog: Catalog::standard(), metrics: Metrics::new(), fixtures, openapi, status }
+        Service {
+            kb,
+            catalog: Catalog::standard(),
+            metrics: Metrics::new(),
+            fixtures,
+            openapi,
+            status,
+        }
     }
 
     /// Where a call of this tool may run; unknown names are refused at once.
     pub fn run_of(&self, tool: &str) -> Run {
-        self.catalog.find(tool).map_or(Run::Inline, |entry| entry.spec.run)
+        self.catalog
+            .find(tool)
+            .map_or(Run::Inline, |entry| entry.spec.run)
     }
 
     /// Calls a tool. A handler that panics costs its caller an answer, nobody else.
-    pub fn call(&self, caller: &Caller, tool: &str, arguments: Value) -> Result<Value, DispatchError> {
+    pub fn call(
+        &self,
+        caller: &Caller,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<Value, DispatchError> {
         let begun = Instant::now();
-        let cx = Call { kb: &self.kb, caller };
-        let outcome = catch_unwind(AssertUnwindSafe(|| dispatch(self.catalog, &cx, tool, arguments))).unwrap_or_else(|_| {
+        let cx = Call {
+            kb: &self.kb,
+            caller,
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            dispatch(self.catalog, &cx, tool, arguments)
+        }))
+        .unwrap_or_else(|_| {
             let message = format!("The tool {tool} failed unexpectedly.");
-            Err(DispatchError::Refused(Refusal::new(Code::Internal, message)))
+            Err(DispatchError::Refused(Refusal::new(
+                Code::Internal,
+                message,
+            )))
         });
-        let name = self.catalog.find(tool).map_or("unknown", |entry| entry.spec.name);
+        let name = self
+            .catalog
+            .find(tool)
+            .map_or("unknown", |entry| entry.spec.name);
         self.metrics.called(name, &outcome, begun.elapsed());
         outcome
     }
@@ -69,6 +95,9 @@ impl Service {
 
     /// The OpenAPI document, written once.
     pub fn openapi(&self) -> Arc<str> {
-        Arc::clone(self.openapi.get_or_init(|| openapi(self.catalog).to_string().into()))
+        Arc::clone(
+            self.openapi
+                .get_or_init(|| openapi(self.catalog).to_string().into()),
+        )
     }
 }

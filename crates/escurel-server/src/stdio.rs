@@ -58,14 +58,22 @@ pub async fn run(
     Ok(())
 }
 
-async fn write_line(output: &mut (impl AsyncWrite + Unpin), mut line: String) -> std::io::Result<()> {
+async fn write_line(
+    output: &mut (impl AsyncWrite + Unpin),
+    mut line: String,
+) -> std::io::Result<()> {
     line.push('\n');
     output.write_all(line.as_bytes()).await?;
     output.flush().await
 }
 
 /// Reads messages and has each answered by a task of its own.
-async fn pump(link: Arc<Link>, input: impl AsyncRead + Unpin, limit: usize, answers: mpsc::Sender<String>) {
+async fn pump(
+    link: Arc<Link>,
+    input: impl AsyncRead + Unpin,
+    limit: usize,
+    answers: mpsc::Sender<String>,
+) {
     let mut input = BufReader::new(input);
     let slots = Arc::new(Semaphore::new(PARALLEL));
     loop {
@@ -81,7 +89,9 @@ async fn pump(link: Arc<Link>, input: impl AsyncRead + Unpin, limit: usize, answ
                 return;
             }
         };
-        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
+            return;
+        };
         let (link, answers) = (Arc::clone(&link), answers.clone());
         tokio::spawn(async move {
             if let Some(answer) = link.answer(line).await {

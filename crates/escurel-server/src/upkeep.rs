@@ -17,12 +17,17 @@ pub fn verify(kb: &Kb, caller: &Caller) -> Result<Value, Refusal> {
     }))
 }
 
-pub fn rebuild(kb: &Kb, caller: &Caller, progress: &mut dyn FnMut(&Status)) -> Result<Value, Refusal> {
+pub fn rebuild(
+    kb: &Kb,
+    caller: &Caller,
+    progress: &mut dyn FnMut(&Status),
+) -> Result<Value, Refusal> {
     kb.rebuild(caller, progress).map(|status| summary(&status))
 }
 
 pub fn confirm_deletions(kb: &Kb, caller: &Caller) -> Result<Value, Refusal> {
-    kb.confirm_deletions(caller).map(|deleted| json!({"deleted": deleted}))
+    kb.confirm_deletions(caller)
+        .map(|deleted| json!({"deleted": deleted}))
 }
 
 /// What is served.

@@ -38,9 +38,24 @@ pub fn command() -> Command {
                 .value_hint(ValueHint::FilePath)
                 .help("Settings file, by default escurel/escurel.toml in the user's configuration folder"),
         );
-    let root = root.subcommands([serve(), mcp(), rebuild(), verify(), journal(), confirm_deletions()]);
-    let root = root.subcommands(escurel_tools::commands(Catalog::standard()).iter().map(tool));
-    root.subcommands([completions(), man(), Command::new("version").about("Print the version")])
+    let root = root.subcommands([
+        serve(),
+        mcp(),
+        rebuild(),
+        verify(),
+        journal(),
+        confirm_deletions(),
+    ]);
+    let root = root.subcommands(
+        escurel_tools::commands(Catalog::standard())
+            .iter()
+            .map(tool),
+    );
+    root.subcommands([
+        completions(),
+        man(),
+        Command::new("version").about("Print the version"),
+    ])
 }
 
 fn serve() -> Command {
@@ -57,11 +72,19 @@ fn serve() -> Command {
 
 fn setting(key: &escurel_server::config::Key) -> Arg {
     let help = key.doc.trim_end_matches('.');
-    let default = if key.default.is_empty() { String::new() } else { format!(" [default: {}]", key.default) };
+    let default = if key.default.is_empty() {
+        String::new()
+    } else {
+        format!(" [default: {}]", key.default)
+    };
     let arg = Arg::new(key.name).long(key.flag);
     match key.kind {
-        "true or false" => arg.action(ArgAction::SetTrue).help(format!("{help} [env: {}]", key.env)),
-        _ => arg.value_name("VALUE").help(format!("{help} [env: {}]{default}", key.env)),
+        "true or false" => arg
+            .action(ArgAction::SetTrue)
+            .help(format!("{help} [env: {}]", key.env)),
+        _ => arg
+            .value_name("VALUE")
+            .help(format!("{help} [env: {}]{default}", key.env)),
     }
 }
 
@@ -112,11 +135,17 @@ fn folder() -> Arg {
 }
 
 fn json() -> Arg {
-    Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON, as is done when the output is not a terminal")
+    Arg::new("json")
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .help("Print JSON, as is done when the output is not a terminal")
 }
 
 fn rebuild() -> Command {
-    Command::new("rebuild").about("Derive the whole index again from files and history").arg(folder()).arg(json())
+    Command::new("rebuild")
+        .about("Derive the whole index again from files and history")
+        .arg(folder())
+        .arg(json())
 }
 
 fn verify() -> Command {
@@ -145,7 +174,10 @@ fn journal() -> Command {
                 .value_hint(ValueHint::FilePath)
                 .help("File to write; by default standard output"),
         );
-    Command::new("journal").about("The folder's history").subcommand_required(true).subcommand(export)
+    Command::new("journal")
+        .about("The folder's history")
+        .subcommand_required(true)
+        .subcommand(export)
 }
 
 fn completions() -> Command {
@@ -158,12 +190,23 @@ fn completions() -> Command {
 fn man() -> Command {
     Command::new("man")
         .about("Print the manual page, or write all of them into a folder")
-        .arg(Arg::new("dir").value_name("DIR").value_parser(value_parser!(PathBuf)).value_hint(ValueHint::DirPath))
+        .arg(
+            Arg::new("dir")
+                .value_name("DIR")
+                .value_parser(value_parser!(PathBuf))
+                .value_hint(ValueHint::DirPath),
+        )
 }
 
 fn tool(spec: &CommandSpec) -> Command {
-    let examples: Vec<String> = spec.examples.iter().map(|(shows, line)| format!("  escurel {line}\n      {shows}")).collect();
-    let mut command = Command::new(spec.name.clone()).about(spec.about.clone()).long_about(spec.long_about.clone());
+    let examples: Vec<String> = spec
+        .examples
+        .iter()
+        .map(|(shows, line)| format!("  escurel {line}\n      {shows}"))
+        .collect();
+    let mut command = Command::new(spec.name.clone())
+        .about(spec.about.clone())
+        .long_about(spec.long_about.clone());
     if !examples.is_empty() {
         command = command.after_help(format!("Examples:\n{}", examples.join("\n")));
     }
@@ -182,12 +225,20 @@ fn argument(spec: &ArgSpec, positional: bool) -> Arg {
     if let Some(default) = &spec.default {
         help.push_str(&format!(" [default: {default}]"));
     }
-    let arg = Arg::new(spec.argument.clone()).help(help).required(spec.required);
-    let arg = if positional { arg.value_name(spec.argument.to_uppercase()) } else { arg.long(spec.flag.clone()) };
+    let arg = Arg::new(spec.argument.clone())
+        .help(help)
+        .required(spec.required);
+    let arg = if positional {
+        arg.value_name(spec.argument.to_uppercase())
+    } else {
+        arg.long(spec.flag.clone())
+    };
     match &spec.kind {
         ArgKind::Switch => arg.action(ArgAction::SetTrue),
         ArgKind::List => arg.action(ArgAction::Append).value_name("TEXT"),
-        ArgKind::Choice(choices) => arg.value_parser(clap::builder::PossibleValuesParser::new(choices.clone())),
+        ArgKind::Choice(choices) => {
+            arg.value_parser(clap::builder::PossibleValuesParser::new(choices.clone()))
+        }
         ArgKind::Number => arg.allow_negative_numbers(true).value_name("N"),
         ArgKind::Json => arg.value_name("JSON"),
         ArgKind::Text if positional => arg,
@@ -206,9 +257,22 @@ mod tests {
 
     #[test]
     fn settings_are_read_from_flags() {
-        let matches = command().get_matches_from(["escurel", "serve", "x", "--listen", "127.0.0.1:0", "--read-only"]);
+        let matches = command().get_matches_from([
+            "escurel",
+            "serve",
+            "x",
+            "--listen",
+            "127.0.0.1:0",
+            "--read-only",
+        ]);
         let (_, given) = matches.subcommand().unwrap();
-        assert_eq!(flags(given), [("listen", "127.0.0.1:0".to_owned()), ("read_only", "true".to_owned())]);
+        assert_eq!(
+            flags(given),
+            [
+                ("listen", "127.0.0.1:0".to_owned()),
+                ("read_only", "true".to_owned())
+            ]
+        );
         let matches = command().get_matches_from(["escurel", "verify"]);
         assert!(flags(matches.subcommand().unwrap().1).is_empty());
     }

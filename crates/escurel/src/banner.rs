@@ -15,7 +15,11 @@ pub struct Addresses {
 impl Addresses {
     /// For an address that means every interface, the name of this machine's own.
     fn host(&self) -> String {
-        if self.http.ip().is_unspecified() { format!("localhost:{}", self.http.port()) } else { self.http.to_string() }
+        if self.http.ip().is_unspecified() {
+            format!("localhost:{}", self.http.port())
+        } else {
+            self.http.to_string()
+        }
     }
 
     pub fn mcp(&self) -> String {
@@ -39,7 +43,9 @@ pub fn text(folder: &Path, program: &Path, status: &Status, addresses: &Addresse
     }
     let url = addresses.mcp();
     let host = addresses.host();
-    out.push_str(&format!("\nMCP      {url}\nHTTP     http://{host}/openapi.json\nHealth   http://{host}/readyz\n"));
+    out.push_str(&format!(
+        "\nMCP      {url}\nHTTP     http://{host}/openapi.json\nHealth   http://{host}/readyz\n"
+    ));
     if let Some(metrics) = addresses.metrics {
         out.push_str(&format!("Metrics  http://{metrics}/metrics\n"));
     }
@@ -57,9 +63,18 @@ fn findings(status: &Status) -> String {
 fn warnings(status: &Status) -> Vec<String> {
     let mut warnings = status.warnings.clone();
     const SHOWN: usize = 5;
-    warnings.extend(status.unreadable.iter().take(SHOWN).map(|(path, reason)| format!("{path} cannot be read: {reason}")));
+    warnings.extend(
+        status
+            .unreadable
+            .iter()
+            .take(SHOWN)
+            .map(|(path, reason)| format!("{path} cannot be read: {reason}")),
+    );
     if status.unreadable.len() > SHOWN {
-        warnings.push(format!("and {} more that cannot be read", status.unreadable.len() - SHOWN));
+        warnings.push(format!(
+            "and {} more that cannot be read",
+            status.unreadable.len() - SHOWN
+        ));
     }
     if status.held_deletions > 0 {
         warnings.push(format!(
@@ -85,7 +100,11 @@ fn clients(url: &str, folder: &Path, program: &Path) -> String {
 
 /// A word as a POSIX shell reads it.
 fn quoted(word: &str) -> String {
-    if !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./:=@".contains(c)) {
+    if !word.is_empty()
+        && word
+            .chars()
+            .all(|c| c.is_alphanumeric() || "-_./:=@".contains(c))
+    {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
@@ -97,9 +116,23 @@ mod tests {
 
     #[test]
     fn says_what_to_paste() {
-        let status = Status { pages: 3, broken_links: 1, held_deletions: 2, warnings: vec!["careful".into()], ..Status::default() };
-        let addresses = Addresses { http: "0.0.0.0:8080".parse().unwrap(), metrics: None };
-        let text = text(Path::new("/my notes"), Path::new("/bin/escurel"), &status, &addresses);
+        let status = Status {
+            pages: 3,
+            broken_links: 1,
+            held_deletions: 2,
+            warnings: vec!["careful".into()],
+            ..Status::default()
+        };
+        let addresses = Addresses {
+            http: "0.0.0.0:8080".parse().unwrap(),
+            metrics: None,
+        };
+        let text = text(
+            Path::new("/my notes"),
+            Path::new("/bin/escurel"),
+            &status,
+            &addresses,
+        );
         for part in [
             "3 pages",
             "1 broken links",

@@ -44,19 +44,27 @@ pub fn reach(config: &Config, folder: &Path) -> Result<Reached, Failure> {
 
 /// Is there an owner to talk to?
 pub fn listens(socket: &Path) -> bool {
-    let Ok(runtime) = small_runtime() else { return false };
+    let Ok(runtime) = small_runtime() else {
+        return false;
+    };
     runtime.block_on(boot::connect(socket)).is_ok()
 }
 
 fn small_runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+    Ok(tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?)
 }
 
 /// Asks the owner; its refusals become ours.
 pub fn ask(socket: &Path, path: &str, body: &Value) -> Result<Value, Failure> {
-    let (status, bytes) = small_runtime()?.block_on(client::post(socket, path, Bytes::from(body.to_string())))?;
-    let value: Value = serde_json::from_slice(&bytes)
-        .map_err(|_| Failure::unavailable("unavailable: The owner's answer is not JSON. Is it another version? Restart it."))?;
+    let (status, bytes) =
+        small_runtime()?.block_on(client::post(socket, path, Bytes::from(body.to_string())))?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|_| {
+        Failure::unavailable(
+            "unavailable: The owner's answer is not JSON. Is it another version? Restart it.",
+        )
+    })?;
     if (200..300).contains(&status) {
         return Ok(value);
     }
@@ -70,7 +78,11 @@ pub fn stream(socket: &Path, path: &str, out: &mut dyn std::io::Write) -> Result
     small_runtime()?.block_on(async {
         let mut body = client::send(socket, path, Bytes::new()).await?.into_body();
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|e| Failure::unavailable(format!("unavailable: The answer broke off: {e}. Repeat the command.")))?;
+            let frame = frame.map_err(|e| {
+                Failure::unavailable(format!(
+                    "unavailable: The answer broke off: {e}. Repeat the command."
+                ))
+            })?;
             if let Some(data) = frame.data_ref() {
                 out.write_all(data)?;
             }

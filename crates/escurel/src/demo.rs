@@ -9,9 +9,15 @@ static FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/demo.rs"));
 
 /// The data directory with the demo, written on first use.
 pub fn data_dir(env: impl Fn(&str) -> Option<String>) -> io::Result<PathBuf> {
-    let set = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name: &str| {
+        env(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let base = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
-    let base = base.ok_or_else(|| io::Error::other("neither XDG_DATA_HOME nor HOME is set, so name a folder to serve"))?;
+    let base = base.ok_or_else(|| {
+        io::Error::other("neither XDG_DATA_HOME nor HOME is set, so name a folder to serve")
+    })?;
     let demo = base.join("escurel").join("demo");
     unpack(&demo.join("tenants").join("demo"))?;
     Ok(demo)
@@ -49,7 +55,10 @@ mod tests {
         let page = demo.join("tenants/demo/markdown").join(FILES[0].0);
         assert_eq!(fs::read(&page).unwrap(), FILES[0].1);
         fs::write(&page, "mine").unwrap();
-        data_dir(|name| (name == "XDG_DATA_HOME").then(|| dir.path().join(".local/share").display().to_string())).unwrap();
+        data_dir(|name| {
+            (name == "XDG_DATA_HOME").then(|| dir.path().join(".local/share").display().to_string())
+        })
+        .unwrap();
         assert_eq!(fs::read(&page).unwrap(), b"mine");
         assert!(data_dir(|_| None).is_err());
     }

@@ -25,18 +25,27 @@ const UNAVAILABLE: u8 = 3;
 
 impl Failure {
     pub fn usage(message: impl Into<String>) -> Failure {
-        Failure { exit: USAGE, message: message.into() }
+        Failure {
+            exit: USAGE,
+            message: message.into(),
+        }
     }
 
     pub fn unavailable(message: impl Into<String>) -> Failure {
-        Failure { exit: UNAVAILABLE, message: message.into() }
+        Failure {
+            exit: UNAVAILABLE,
+            message: message.into(),
+        }
     }
 
     /// A refusal that came over the wire.
     pub fn coded(code: &str, message: &str) -> Failure {
         let known = Code::ALL.iter().find(|c| c.name() == code);
         let exit = known.map_or(REFUSED, |code| exit_of(*code));
-        Failure { exit, message: format!("{code}: {message}") }
+        Failure {
+            exit,
+            message: format!("{code}: {message}"),
+        }
     }
 
     pub fn exit_code(&self) -> ExitCode {
@@ -61,7 +70,10 @@ impl fmt::Display for Failure {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Failure {
-        Failure { exit: exit_of(refusal.code), message: refusal.to_string() }
+        Failure {
+            exit: exit_of(refusal.code),
+            message: refusal.to_string(),
+        }
     }
 }
 

@@ -16,7 +16,9 @@ pub enum Chosen {
 }
 
 pub fn to_serve(given: &ArgMatches) -> Result<Chosen, Failure> {
-    Ok(given.get_one::<PathBuf>("path").map_or(Chosen::Default, |path| Chosen::Path(path.clone())))
+    Ok(given
+        .get_one::<PathBuf>("path")
+        .map_or(Chosen::Default, |path| Chosen::Path(path.clone())))
 }
 
 /// The folder to serve. The demo brings its tenant along.
@@ -34,16 +36,24 @@ pub fn resolve(chosen: Chosen, config: &mut Config) -> Result<PathBuf, Failure> 
 
 /// `--folder`, ESCUREL_DATA_DIR, or where we are.
 pub fn to_ask(given: &ArgMatches, config: &Config) -> Result<PathBuf, Failure> {
-    if let Some(path) = given.get_one::<PathBuf>("folder").or(config.data_dir.as_ref()) {
+    if let Some(path) = given
+        .get_one::<PathBuf>("folder")
+        .or(config.data_dir.as_ref())
+    {
         return absolute(path, false);
     }
     let here = std::env::current_dir()?;
-    if let Some(served) = here.ancestors().find(|dir| dir.join(".escurel").is_dir() || dir.join("tenants").is_dir()) {
+    if let Some(served) = here
+        .ancestors()
+        .find(|dir| dir.join(".escurel").is_dir() || dir.join("tenants").is_dir())
+    {
         return Ok(served.to_owned());
     }
     let home = std::env::var_os("HOME").map(PathBuf::from);
     if here.parent().is_none() || Some(&here) == home.as_ref() {
-        return Err(Failure::usage("folder_unclear: The current folder has not been served yet and is too large a guess. Name one with --folder."));
+        return Err(Failure::usage(
+            "folder_unclear: The current folder has not been served yet and is too large a guess. Name one with --folder.",
+        ));
     }
     Ok(here)
 }
@@ -52,6 +62,9 @@ fn absolute(path: &Path, may_be_missing: bool) -> Result<PathBuf, Failure> {
     match path.canonicalize() {
         Ok(path) => Ok(path),
         Err(_) if may_be_missing => Ok(std::path::absolute(path)?),
-        Err(error) => Err(Failure::usage(format!("folder_not_found: {} cannot be served: {error}. Name an existing folder.", path.display()))),
+        Err(error) => Err(Failure::usage(format!(
+            "folder_not_found: {} cannot be served: {error}. Name an existing folder.",
+            path.display()
+        ))),
     }
 }

@@ -38,7 +38,9 @@ fn main() -> ExitCode {
 }
 
 fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let Some((name, given)) = matches.subcommand() else { return Err(Failure::usage("Name a command; --help lists them.")) };
+    let Some((name, given)) = matches.subcommand() else {
+        return Err(Failure::usage("Name a command; --help lists them."));
+    };
     match name {
         "completions" => return show::completions(given),
         "man" => return show::man(given),
@@ -61,8 +63,13 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 /// File, environment and flags.
 fn settings(matches: &ArgMatches, given: &ArgMatches) -> Result<Config, Failure> {
     let named = matches.get_one::<std::path::PathBuf>("config").cloned();
-    let env: Vec<(String, String)> =
-        std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.to_string_lossy().into_owned()))).collect();
+    let env: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(k, v)| Some((k.into_string().ok()?, v.to_string_lossy().into_owned())))
+        .collect();
     let file = named.or_else(|| default_file(|name| std::env::var(name).ok()));
-    Ok(Config::load(&Sources { file, env, flags: args::flags(given) })?)
+    Ok(Config::load(&Sources {
+        file,
+        env,
+        flags: args::flags(given),
+    })?)
 }

@@ -15,7 +15,14 @@ pub fn run(mut config: Config, chosen: Chosen) -> Result<ExitCode, Failure> {
     let runtime = runtime()?;
     let served = runtime.block_on(async move {
         let stop = Stop::on_signals()?;
-        stdio::run(config, folder, tokio::io::stdin(), tokio::io::stdout(), stop).await?;
+        stdio::run(
+            config,
+            folder,
+            tokio::io::stdin(),
+            tokio::io::stdout(),
+            stop,
+        )
+        .await?;
         Ok::<(), Failure>(())
     });
     // A thread may still wait for input that never comes.

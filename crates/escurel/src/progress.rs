@@ -28,7 +28,9 @@ impl Shown {
             return Shown::Lines(Instant::now());
         }
         let bar = ProgressBar::new(0);
-        if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {per_sec} {eta}") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {per_sec} {eta}")
+        {
             bar.set_style(style);
         }
         Shown::Bar(bar)

@@ -17,7 +17,10 @@ use crate::{progress, show};
 const BLOCKING_THREADS: usize = 64;
 
 pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().max_blocking_threads(BLOCKING_THREADS).build()?)
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build()?)
 }
 
 pub fn run(mut config: Config, chosen: Chosen) -> Result<ExitCode, Failure> {
@@ -39,18 +42,31 @@ async fn serve(config: &Config, folder: &Path, kb: &Arc<Kb>) -> Result<(), Failu
     };
     let addresses = Addresses {
         http: listener.local_addr()?,
-        metrics: metrics.as_ref().map(|listener| listener.local_addr()).transpose()?,
+        metrics: metrics
+            .as_ref()
+            .map(|listener| listener.local_addr())
+            .transpose()?,
     };
     kb.publish_address(&addresses.mcp())?;
     let server = Server::new(Arc::clone(kb), config);
     let mut socket = server.open_socket();
-    show::line(&format!("escurel {} listens on {}", env!("CARGO_PKG_VERSION"), addresses.mcp()));
+    show::line(&format!(
+        "escurel {} listens on {}",
+        env!("CARGO_PKG_VERSION"),
+        addresses.mcp()
+    ));
     if addresses.http.ip().is_unspecified() && config.allowed_hosts.is_empty() {
-        show::line("Other machines are refused until ESCUREL_ALLOWED_HOSTS has the name by which they call this one.");
+        show::line(
+            "Other machines are refused until ESCUREL_ALLOWED_HOSTS has the name by which they call this one.",
+        );
     }
 
     let mut serving = tokio::task::JoinSet::new();
-    serving.spawn(boot::serve_tcp(listener, server.public(config, addresses.http), stop.clone()));
+    serving.spawn(boot::serve_tcp(
+        listener,
+        server.public(config, addresses.http),
+        stop.clone(),
+    ));
     if let Some(metrics) = metrics {
         serving.spawn(boot::serve_tcp(metrics, server.metrics(), stop.clone()));
     }
@@ -70,7 +86,10 @@ fn announce(kb: Arc<Kb>, folder: PathBuf, addresses: Addresses) {
             show::line(&banner::text(&folder, &program, &kb.status(), &addresses));
         } else {
             // Closing says so itself; a failure would otherwise look like endless indexing.
-            kb.phase().warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+            kb.phase()
+                .warnings
+                .iter()
+                .for_each(|warning| eprintln!("warning: {warning}"));
         }
     });
 }

@@ -20,7 +20,11 @@ pub fn line(text: &str) {
 /// JSON for programs, pretty for people.
 pub fn json(value: &Value) {
     let pretty = io::stdout().is_terminal();
-    let text = if pretty { serde_json::to_string_pretty(value).unwrap_or_default() } else { value.to_string() };
+    let text = if pretty {
+        serde_json::to_string_pretty(value).unwrap_or_default()
+    } else {
+        value.to_string()
+    };
     line(&text);
 }
 
@@ -32,7 +36,9 @@ pub fn for_people(given: &ArgMatches) -> bool {
 pub fn table(table: &Table) {
     if !table.rows.is_empty() {
         let mut drawn = comfy_table::Table::new();
-        drawn.load_style(comfy_table::presets::NOTHING).set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+        drawn
+            .load_style(comfy_table::presets::NOTHING)
+            .set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
         drawn.set_header(&table.headers);
         drawn.add_rows(&table.rows);
         line(&drawn.to_string());
@@ -43,7 +49,9 @@ pub fn table(table: &Table) {
 }
 
 pub fn completions(given: &ArgMatches) -> Result<ExitCode, Failure> {
-    let Some(shell) = given.get_one::<clap_complete::Shell>("shell") else { return Err(Failure::usage("Name a shell.")) };
+    let Some(shell) = given.get_one::<clap_complete::Shell>("shell") else {
+        return Err(Failure::usage("Name a shell."));
+    };
     let mut out = Vec::new();
     clap_complete::generate(*shell, &mut args::command(), "escurel", &mut out);
     line(&String::from_utf8_lossy(&out));

@@ -7,7 +7,9 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use escurel_access::Caller;
 use escurel_server::config::Config;
-use escurel_tools::{ArgKind, ArgSpec, Call, Catalog, CommandSpec, DispatchError, commands, dispatch, render_table};
+use escurel_tools::{
+    ArgKind, ArgSpec, Call, Catalog, CommandSpec, DispatchError, commands, dispatch, render_table,
+};
 use serde_json::Value;
 
 use crate::call::{self, Reached};
@@ -15,16 +17,29 @@ use crate::failure::Failure;
 use crate::{folder, show};
 
 pub fn run(config: Config, name: &str, given: &ArgMatches) -> Result<ExitCode, Failure> {
-    let Some(spec) = commands(Catalog::standard()).into_iter().find(|spec| spec.name == name) else {
+    let Some(spec) = commands(Catalog::standard())
+        .into_iter()
+        .find(|spec| spec.name == name)
+    else {
         return Err(Failure::usage(format!("There is no command {name}.")));
     };
     let folder = folder::to_ask(given, &config)?;
     let arguments = arguments(&spec, given)?;
     let value = match call::reach(&config, &folder)? {
-        Reached::Owner(socket) => call::ask(&socket, &format!("/api/tools/{}", spec.tool), &arguments)?,
+        Reached::Owner(socket) => {
+            call::ask(&socket, &format!("/api/tools/{}", spec.tool), &arguments)?
+        }
         Reached::Here(kb) => {
             let caller = Caller::local();
-            let answered = dispatch(Catalog::standard(), &Call { kb: &kb, caller: &caller }, spec.tool, arguments);
+            let answered = dispatch(
+                Catalog::standard(),
+                &Call {
+                    kb: &kb,
+                    caller: &caller,
+                },
+                spec.tool,
+                arguments,
+            );
             kb.close();
             answered.map_err(failure)?
         }
@@ -34,7 +49,11 @@ pub fn run(config: Config, name: &str, given: &ArgMatches) -> Result<ExitCode, F
     } else {
         show::json(&value);
     }
-    Ok(if negative(&value) { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if negative(&value) {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// An answer that says no: no such page, or a check that failed.
@@ -49,7 +68,12 @@ fn failure(error: DispatchError) -> Failure {
             let data = error.data();
             let message = error.to_string();
             let code = data["code"].as_str().unwrap_or("error");
-            Failure::coded(code, message.strip_prefix(&format!("{code}: ")).unwrap_or(&message))
+            Failure::coded(
+                code,
+                message
+                    .strip_prefix(&format!("{code}: "))
+                    .unwrap_or(&message),
+            )
         }
     }
 }
@@ -69,7 +93,10 @@ fn values(arg: &ArgSpec, given: &ArgMatches) -> Result<Vec<String>, Failure> {
     if arg.kind == ArgKind::Switch {
         return Ok(Vec::new());
     }
-    let values = given.get_many::<String>(&arg.argument).into_iter().flatten();
+    let values = given
+        .get_many::<String>(&arg.argument)
+        .into_iter()
+        .flatten();
     if !arg.from_file {
         return Ok(values.cloned().collect());
     }
@@ -85,6 +112,8 @@ fn read(path: &str) -> Result<String, Failure> {
     };
     match read {
         Ok(_) => Ok(text),
-        Err(error) => Err(Failure::usage(format!("file_unreadable: {path} cannot be read: {error}."))),
+        Err(error) => Err(Failure::usage(format!(
+            "file_unreadable: {path} cannot be read: {error}."
+        ))),
     }
 }

@@ -30,7 +30,10 @@ pub fn rebuild(config: Config, given: &ArgMatches) -> Result<ExitCode, Failure> 
         summary
     };
     if show::for_people(given) {
-        show::line(&format!("Rebuilt: {} pages, {} skills, {} links.", summary["pages"], summary["skills"], summary["links"]));
+        show::line(&format!(
+            "Rebuilt: {} pages, {} skills, {} links.",
+            summary["pages"], summary["skills"], summary["links"]
+        ));
     } else {
         show::json(&summary);
     }
@@ -44,16 +47,33 @@ pub fn verify(config: Config, given: &ArgMatches) -> Result<ExitCode, Failure> {
     } else {
         for finding in report["findings"].as_array().into_iter().flatten() {
             let text = |key: &str| finding[key].as_str().unwrap_or_default();
-            show::line(&format!("{} {}: {}", text("part"), text("item"), text("problem")));
+            show::line(&format!(
+                "{} {}: {}",
+                text("part"),
+                text("item"),
+                text("problem")
+            ));
         }
         let found = report["findings"].as_array().map_or(0, Vec::len);
-        show::line(&format!("{} pages, {} records, {} objects: {found} findings.", report["pages"], report["records"], report["objects"]));
+        show::line(&format!(
+            "{} pages, {} records, {} objects: {found} findings.",
+            report["pages"], report["records"], report["objects"]
+        ));
     }
-    Ok(if report["ok"] == true { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if report["ok"] == true {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
 }
 
 pub fn confirm_deletions(config: Config, given: &ArgMatches) -> Result<ExitCode, Failure> {
-    let done = either(&config, given, "/local/confirm-deletions", upkeep::confirm_deletions)?;
+    let done = either(
+        &config,
+        given,
+        "/local/confirm-deletions",
+        upkeep::confirm_deletions,
+    )?;
     if show::for_people(given) {
         show::line(&format!("{} pages deleted.", done["deleted"]));
     } else {
@@ -78,7 +98,9 @@ fn either(config: &Config, given: &ArgMatches, path: &str, work: Work) -> Result
 }
 
 pub fn journal(config: Config, given: &ArgMatches) -> Result<ExitCode, Failure> {
-    let Some(("export", given)) = given.subcommand() else { return Err(Failure::usage("Name export.")) };
+    let Some(("export", given)) = given.subcommand() else {
+        return Err(Failure::usage("Name export."));
+    };
     let folder = folder::to_ask(given, &config)?;
     let mut out: Box<dyn Write> = match given.get_one::<PathBuf>("out") {
         Some(path) => Box::new(BufWriter::new(File::create(path)?)),

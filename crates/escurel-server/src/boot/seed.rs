@@ -12,16 +12,29 @@ use escurel_core::{Code, Refusal};
 /// Copies the markdown of `from` into the tenant, if it has none yet.
 pub fn seed(from: &Path, data_dir: &Path, tenant: &str) -> Result<bool, Refusal> {
     if tenant.is_empty() || tenant.starts_with('.') || tenant.contains(['/', '\\', '\0']) {
-        return Err(Refusal::new(Code::InvalidArgument, "The tenant's name cannot be a folder.").at("tenant"));
+        return Err(Refusal::new(
+            Code::InvalidArgument,
+            "The tenant's name cannot be a folder.",
+        )
+        .at("tenant"));
     }
     let home = data_dir.join("tenants").join(tenant);
     let markdown = home.join("markdown");
     if home.join("journal").exists() || holds_something(&markdown) {
         return Ok(false);
     }
-    copy_once(from, &home, &markdown).map(|()| true).map_err(|error| {
-        Refusal::new(Code::Io, format!("Filling the tenant from {} failed: {error}.", from.display())).at("seed_dir")
-    })
+    copy_once(from, &home, &markdown)
+        .map(|()| true)
+        .map_err(|error| {
+            Refusal::new(
+                Code::Io,
+                format!(
+                    "Filling the tenant from {} failed: {error}.",
+                    from.display()
+                ),
+            )
+            .at("seed_dir")
+        })
 }
 
 fn holds_something(dir: &Path) -> bool {
@@ -75,7 +88,11 @@ mod tests {
         std::os::unix::fs::symlink("/etc", from.join("link")).unwrap();
         assert!(seed(&from, &data, "t").unwrap());
         let markdown = data.join("tenants/t/markdown");
-        assert!(markdown.join("a/x.md").is_file() && !markdown.join("link").exists() && !markdown.join("a/.git").exists());
+        assert!(
+            markdown.join("a/x.md").is_file()
+                && !markdown.join("link").exists()
+                && !markdown.join("a/.git").exists()
+        );
         fs::remove_file(markdown.join("a/x.md")).unwrap();
         assert!(!seed(&from, &data, "t").unwrap());
         assert!(seed(&from, &data, "../t").is_err());

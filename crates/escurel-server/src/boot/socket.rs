@@ -28,7 +28,10 @@ impl LocalSocket {
         }
         let listener = with_address(path, |address| UnixListener::bind(address))?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-        Ok(LocalSocket { path: path.to_owned(), listener: Some(listener) })
+        Ok(LocalSocket {
+            path: path.to_owned(),
+            listener: Some(listener),
+        })
     }
 
     /// The listener, once; the file stays until this value is dropped.

@@ -11,7 +11,9 @@ pub struct Stop {
 
 impl Default for Stop {
     fn default() -> Stop {
-        Stop { sender: watch::Sender::new(false) }
+        Stop {
+            sender: watch::Sender::new(false),
+        }
     }
 }
 
@@ -19,7 +21,10 @@ impl Stop {
     /// Stops on SIGINT or SIGTERM; a second one ends the process at once.
     pub fn on_signals() -> std::io::Result<Stop> {
         let stop = Stop::default();
-        let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let (mut interrupt, mut terminate) = (
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+        );
         let told = stop.clone();
         tokio::spawn(async move {
             loop {

@@ -14,17 +14,26 @@ pub enum Later {
 /// Names of settings that other releases have.
 pub fn later(name: &str, value: &str) -> Option<Later> {
     Some(match name {
-        "ESCUREL_OIDC_ISSUER" | "ESCUREL_OIDC_AUDIENCE" | "ESCUREL_OIDC_JWKS_URI" | "ESCUREL_TENANT_CLAIM"
-        | "ESCUREL_ADMIN_ROLE_CLAIM" | "ESCUREL_ADMIN_ROLE" | "ESCUREL_OPERATOR_ROLE" | "ESCUREL_GROUPS_CLAIM" => {
-            Later::Refused("token verification")
-        }
+        "ESCUREL_OIDC_ISSUER"
+        | "ESCUREL_OIDC_AUDIENCE"
+        | "ESCUREL_OIDC_JWKS_URI"
+        | "ESCUREL_TENANT_CLAIM"
+        | "ESCUREL_ADMIN_ROLE_CLAIM"
+        | "ESCUREL_ADMIN_ROLE"
+        | "ESCUREL_OPERATOR_ROLE"
+        | "ESCUREL_GROUPS_CLAIM" => Later::Refused("token verification"),
         "ESCUREL_WRITE_ACL" | "ESCUREL_EVENT_ACL" => Later::Refused("access rules"),
         "ESCUREL_WEBHOOK_URL" | "ESCUREL_WEBHOOK_SECRET" => Later::Refused("webhooks"),
-        "ESCUREL_EMBEDDING_PROVIDER" if !matches!(value, "" | "none" | "zero") => Later::Refused("embeddings"),
-        "ESCUREL_AUTONOMY_LINT" if !matches!(value, "" | "off") => Later::Refused("the autonomy lint"),
-        "ESCUREL_EMBEDDING_PROVIDER" | "ESCUREL_AUTONOMY_LINT" | "ESCUREL_EMBEDDING_MODEL_DIR" | "ESCUREL_PACK_SECRET" => {
-            Later::Unused
+        "ESCUREL_EMBEDDING_PROVIDER" if !matches!(value, "" | "none" | "zero") => {
+            Later::Refused("embeddings")
         }
+        "ESCUREL_AUTONOMY_LINT" if !matches!(value, "" | "off") => {
+            Later::Refused("the autonomy lint")
+        }
+        "ESCUREL_EMBEDDING_PROVIDER"
+        | "ESCUREL_AUTONOMY_LINT"
+        | "ESCUREL_EMBEDDING_MODEL_DIR"
+        | "ESCUREL_PACK_SECRET" => Later::Unused,
         _ => return None,
     })
 }
@@ -41,7 +50,10 @@ pub fn ours(name: &str) -> bool {
 pub(super) fn check_later(name: &str, value: &str) -> Result<(), ConfigError> {
     match later(name, value) {
         Some(Later::Refused(_)) if value.is_empty() => Ok(()),
-        Some(Later::Refused(what)) => Err(ConfigError::Later { name: name.to_owned(), what }),
+        Some(Later::Refused(what)) => Err(ConfigError::Later {
+            name: name.to_owned(),
+            what,
+        }),
         Some(Later::Unused) => Ok(()),
         None => Err(ConfigError::Unknown {
             origin: "The environment".to_owned(),
@@ -53,6 +65,9 @@ pub(super) fn check_later(name: &str, value: &str) -> Result<(), ConfigError> {
 
 /// ` Did you mean …?` for the nearest known name, if one is near.
 pub(super) fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let best = known.map(|k| (strsim::jaro_winkler(name, k), k)).max_by(|a, b| a.0.total_cmp(&b.0));
-    best.filter(|(score, _)| *score > 0.8).map_or_else(String::new, |(_, k)| format!(" Did you mean {k}?"))
+    let best = known
+        .map(|k| (strsim::jaro_winkler(name, k), k))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(score, _)| *score > 0.8)
+        .map_or_else(String::new, |(_, k)| format!(" Did you mean {k}?"))
 }

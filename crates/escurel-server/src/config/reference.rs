@@ -6,9 +6,20 @@ use super::KEYS;
 pub fn reference_md() -> String {
     let mut out = String::from(HEAD);
     for key in KEYS.iter().filter(|key| !key.hidden) {
-        let flag = if key.flag.is_empty() { String::new() } else { format!("`--{}`", key.flag) };
-        let default = if key.default.is_empty() { String::new() } else { format!("`{}`", key.default) };
-        out.push_str(&format!("| `{}` | `{}` | {flag} | {} | {default} | {} |\n", key.name, key.env, key.kind, key.doc));
+        let flag = if key.flag.is_empty() {
+            String::new()
+        } else {
+            format!("`--{}`", key.flag)
+        };
+        let default = if key.default.is_empty() {
+            String::new()
+        } else {
+            format!("`{}`", key.default)
+        };
+        out.push_str(&format!(
+            "| `{}` | `{}` | {flag} | {} | {default} | {} |\n",
+            key.name, key.env, key.kind, key.doc
+        ));
     }
     out.push_str(TAIL);
     out

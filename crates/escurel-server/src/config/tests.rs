@@ -1,7 +1,13 @@
 use super::*;
 
 fn env(pairs: &[(&str, &str)]) -> Sources {
-    Sources { env: pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(), ..Sources::default() }
+    Sources {
+        env: pairs
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect(),
+        ..Sources::default()
+    }
 }
 
 fn refused(pairs: &[(&str, &str)], expect: &str) {
@@ -14,7 +20,10 @@ fn defaults_and_precedence() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("escurel.toml");
     std::fs::write(&file, "listen = \"127.0.0.1:1\"\nallowed_hosts = [\"a\", \"b\"]\nread_only = true\nmax_body_bytes = 9\n").unwrap();
-    let mut sources = Sources { file: Some(file), ..env(&[("ESCUREL_LISTEN", "127.0.0.1:2"), ("ESCUREL_LOG", "")]) };
+    let mut sources = Sources {
+        file: Some(file),
+        ..env(&[("ESCUREL_LISTEN", "127.0.0.1:2"), ("ESCUREL_LOG", "")])
+    };
     let config = Config::load(&sources).unwrap();
     assert_eq!(config.listen.port(), 2);
     assert_eq!(config.allowed_hosts, ["a", "b"]);
@@ -30,8 +39,15 @@ fn unknown_names_are_refused_with_the_nearest() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("escurel.toml");
     std::fs::write(&file, "lisen = \"x\"").unwrap();
-    let error = Config::load(&Sources { file: Some(file), ..Sources::default() }).unwrap_err();
-    assert!(error.to_string().contains("Did you mean listen?"), "{error}");
+    let error = Config::load(&Sources {
+        file: Some(file),
+        ..Sources::default()
+    })
+    .unwrap_err();
+    assert!(
+        error.to_string().contains("Did you mean listen?"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -50,9 +66,15 @@ fn names_of_others_are_ignored() {
 
 #[test]
 fn what_this_release_cannot_keep_is_refused() {
-    refused(&[("ESCUREL_OIDC_ISSUER", "https://id.example")], "does not have token verification");
+    refused(
+        &[("ESCUREL_OIDC_ISSUER", "https://id.example")],
+        "does not have token verification",
+    );
     refused(&[("ESCUREL_WRITE_ACL", "x")], "does not have access rules");
-    refused(&[("ESCUREL_EMBEDDING_PROVIDER", "gemini")], "does not have embeddings");
+    refused(
+        &[("ESCUREL_EMBEDDING_PROVIDER", "gemini")],
+        "does not have embeddings",
+    );
 }
 
 #[test]
@@ -67,16 +89,45 @@ fn values_are_checked() {
 #[test]
 fn open_addresses_need_consent() {
     refused(&[("ESCUREL_LISTEN", "0.0.0.0:80")], "--insecure");
-    assert!(Config::load(&env(&[("ESCUREL_LISTEN", "0.0.0.0:80"), ("ESCUREL_INSECURE", "1")])).is_ok());
-    refused(&[("ESCUREL_LISTEN", "0.0.0.0:80"), ("ESCUREL_INSECURE", "1"), ("ESCUREL_TEST_FIXTURES", "1")], "loopback");
-    assert!(Config::load(&env(&[("ESCUREL_LISTEN", "9000")])).unwrap().listen.ip().is_loopback());
+    assert!(
+        Config::load(&env(&[
+            ("ESCUREL_LISTEN", "0.0.0.0:80"),
+            ("ESCUREL_INSECURE", "1")
+        ]))
+        .is_ok()
+    );
+    refused(
+        &[
+            ("ESCUREL_LISTEN", "0.0.0.0:80"),
+            ("ESCUREL_INSECURE", "1"),
+            ("ESCUREL_TEST_FIXTURES", "1"),
+        ],
+        "loopback",
+    );
+    assert!(
+        Config::load(&env(&[("ESCUREL_LISTEN", "9000")]))
+            .unwrap()
+            .listen
+            .ip()
+            .is_loopback()
+    );
 }
 
 #[test]
 fn keys_are_unique_and_documented() {
     for (i, key) in KEYS.iter().enumerate() {
-        assert!(key.doc.ends_with('.') && key.env.starts_with("ESCUREL_"), "{}", key.name);
-        assert!(KEYS[..i].iter().all(|k| k.name != key.name && k.env != key.env), "{}", key.name);
+        assert!(
+            key.doc.ends_with('.') && key.env.starts_with("ESCUREL_"),
+            "{}",
+            key.name
+        );
+        assert!(
+            KEYS[..i]
+                .iter()
+                .all(|k| k.name != key.name && k.env != key.env),
+            "{}",
+            key.name
+        );
         assert!(later(key.env, "x").is_none(), "{}", key.name);
     }
 }

@@ -52,7 +52,9 @@ impl Setting for Duration {
     const KIND: &'static str = "seconds above zero";
     fn parse(text: &str) -> Option<Duration> {
         let seconds: f64 = text.parse().ok()?;
-        Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero())
+        Duration::try_from_secs_f64(seconds)
+            .ok()
+            .filter(|d| !d.is_zero())
     }
 }
 
@@ -88,14 +90,24 @@ impl Setting for PathBuf {
 impl Setting for Vec<String> {
     const KIND: &'static str = "a comma separated list";
     fn parse(text: &str) -> Option<Vec<String>> {
-        Some(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect())
+        Some(
+            text.split(',')
+                .map(str::trim)
+                .filter(|part| !part.is_empty())
+                .map(str::to_owned)
+                .collect(),
+        )
     }
 }
 
 impl<T: Setting> Setting for Option<T> {
     const KIND: &'static str = T::KIND;
     fn parse(text: &str) -> Option<Option<T>> {
-        if text.is_empty() { Some(None) } else { T::parse(text).map(Some) }
+        if text.is_empty() {
+            Some(None)
+        } else {
+            T::parse(text).map(Some)
+        }
     }
 }
 

@@ -17,7 +17,9 @@ pub async fn read(mut body: Body, limit: usize) -> Result<Bytes, Unread> {
     let mut whole: Option<Bytes> = None;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| broken())?;
-        let Ok(data) = frame.into_data() else { continue };
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
         if all.len() + whole.as_ref().map_or(0, Bytes::len) + data.len() > limit {
             drain(body, limit.saturating_mul(4)).await;
             return Err(too_large(limit));
@@ -38,16 +40,28 @@ pub async fn read(mut body: Body, limit: usize) -> Result<Bytes, Unread> {
 async fn drain(mut body: Body, mut budget: usize) {
     while let Some(Ok(frame)) = body.frame().await {
         let taken = frame.data_ref().map_or(0, Bytes::len);
-        let Some(rest) = budget.checked_sub(taken) else { return };
+        let Some(rest) = budget.checked_sub(taken) else {
+            return;
+        };
         budget = rest;
     }
 }
 
 fn broken() -> Unread {
-    Unread { status: 400, code: "body_broken", message: "The request body ended early.".to_owned() }
+    Unread {
+        status: 400,
+        code: "body_broken",
+        message: "The request body ended early.".to_owned(),
+    }
 }
 
 fn too_large(limit: usize) -> Unread {
-    let message = format!("The request body is larger than {limit} bytes. Send less, or raise ESCUREL_MAX_BODY_BYTES.");
-    Unread { status: 413, code: "body_too_large", message }
+    let message = format!(
+        "The request body is larger than {limit} bytes. Send less, or raise ESCUREL_MAX_BODY_BYTES."
+    );
+    Unread {
+        status: 413,
+        code: "body_too_large",
+        message,
+    }
 }

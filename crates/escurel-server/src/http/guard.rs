@@ -26,14 +26,25 @@ pub struct Guard {
 
 impl Guard {
     pub fn new(hosts: &[String], origins: &[String]) -> Guard {
-        let lower = |list: &[String]| list.iter().map(|s| s.trim().trim_end_matches('/').to_ascii_lowercase()).collect();
-        Guard { hosts: lower(hosts), origins: lower(origins) }
+        let lower = |list: &[String]| {
+            list.iter()
+                .map(|s| s.trim().trim_end_matches('/').to_ascii_lowercase())
+                .collect()
+        };
+        Guard {
+            hosts: lower(hosts),
+            origins: lower(origins),
+        }
     }
 
     fn host_allowed(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let name = name_of(&host);
-        is_loopback(name) || self.hosts.iter().any(|allowed| *allowed == host || allowed == name)
+        is_loopback(name)
+            || self
+                .hosts
+                .iter()
+                .any(|allowed| *allowed == host || allowed == name)
     }
 
     fn origin_allowed(&self, origin: &str) -> bool {
@@ -41,8 +52,12 @@ impl Guard {
         if self.origins.contains(&origin) {
             return true;
         }
-        let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        authority.is_some_and(|authority| is_loopback(name_of(authority)) || self.hosts.iter().any(|h| h == authority))
+        let authority = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"));
+        authority.is_some_and(|authority| {
+            is_loopback(name_of(authority)) || self.hosts.iter().any(|h| h == authority)
+        })
     }
 }
 
@@ -62,7 +77,8 @@ fn name_of(authority: &str) -> &str {
 }
 
 fn port(tail: &str) -> bool {
-    tail.strip_prefix(':').is_some_and(|p| p.parse::<u16>().is_ok() && p.bytes().all(|b| b.is_ascii_digit()))
+    tail.strip_prefix(':')
+        .is_some_and(|p| p.parse::<u16>().is_ok() && p.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn is_loopback(name: &str) -> bool {
@@ -70,7 +86,9 @@ fn is_loopback(name: &str) -> bool {
 }
 
 pub async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
-    let Some(guard) = app.guard.as_deref() else { return next.run(request).await };
+    let Some(guard) = app.guard.as_deref() else {
+        return next.run(request).await;
+    };
     let origin = match admit(guard, &request) {
         Ok(origin) => origin,
         Err(refused) => return *refused,
@@ -87,18 +105,36 @@ pub async fn check(State(app): State<App>, request: Request, next: Next) -> Resp
 
 /// The origin to name in the answer, if the request came from a web page.
 fn admit(guard: &Guard, request: &Request) -> Result<Option<HeaderValue>, Box<Response>> {
-    let host = request.uri().authority().map(|a| a.as_str()).or_else(|| text(request.headers(), header::HOST));
+    let host = request
+        .uri()
+        .authority()
+        .map(|a| a.as_str())
+        .or_else(|| text(request.headers(), header::HOST));
     if !probe(request.uri().path()) {
         match host {
-            None => return Err(Box::new(problem(400, "host_missing", "The request has no Host header."))),
-            Some(host) if !guard.host_allowed(host) => return Err(Box::new(foreign("host", "ESCUREL_ALLOWED_HOSTS", host))),
+            None => {
+                return Err(Box::new(problem(
+                    400,
+                    "host_missing",
+                    "The request has no Host header.",
+                )));
+            }
+            Some(host) if !guard.host_allowed(host) => {
+                return Err(Box::new(foreign("host", "ESCUREL_ALLOWED_HOSTS", host)));
+            }
             Some(_) => {}
         }
     }
-    let Some(value) = request.headers().get(header::ORIGIN) else { return Ok(None) };
+    let Some(value) = request.headers().get(header::ORIGIN) else {
+        return Ok(None);
+    };
     let origin = value.to_str().unwrap_or_default();
     if !guard.origin_allowed(origin) {
-        return Err(Box::new(foreign("origin", "ESCUREL_ALLOWED_ORIGINS", origin)));
+        return Err(Box::new(foreign(
+            "origin",
+            "ESCUREL_ALLOWED_ORIGINS",
+            origin,
+        )));
     }
     Ok(Some(value.clone()))
 }
@@ -109,13 +145,20 @@ fn probe(path: &str) -> bool {
 }
 
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
-    headers.get(name).map(|value| value.to_str().unwrap_or_default())
+    headers
+        .get(name)
+        .map(|value| value.to_str().unwrap_or_default())
 }
 
 fn foreign(what: &str, setting: &str, value: &str) -> Response {
     let value: String = value.chars().take(100).collect();
-    tracing::warn!(what, value, "refused a request; allow it with {setting} if it is yours");
-    let message = format!("The {what} {value:?} is not allowed here. Add it to {setting} if it is yours.");
+    tracing::warn!(
+        what,
+        value,
+        "refused a request; allow it with {setting} if it is yours"
+    );
+    let message =
+        format!("The {what} {value:?} is not allowed here. Add it to {setting} if it is yours.");
     problem(403, &format!("{what}_forbidden"), &message)
 }
 
@@ -132,7 +175,10 @@ fn preflight() -> Response {
 
 fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("mcp-protocol-version, www-authenticate"));
+    headers.insert(
+        header::ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static("mcp-protocol-version, www-authenticate"),
+    );
     headers.append(header::VARY, HeaderValue::from_static("origin"));
 }
 
@@ -142,22 +188,64 @@ mod tests {
 
     #[test]
     fn loopback_and_configured_hosts() {
-        let guard = Guard::new(&["kb.example".into(), "Proxy.example:8443".into()], &["https://app.example/".into()]);
-        for host in ["localhost", "LOCALHOST:1", "127.0.0.1:8080", "[::1]", "[::1]:9", "kb.example", "kb.example:1", "proxy.example:8443"] {
+        let guard = Guard::new(
+            &["kb.example".into(), "Proxy.example:8443".into()],
+            &["https://app.example/".into()],
+        );
+        for host in [
+            "localhost",
+            "LOCALHOST:1",
+            "127.0.0.1:8080",
+            "[::1]",
+            "[::1]:9",
+            "kb.example",
+            "kb.example:1",
+            "proxy.example:8443",
+        ] {
             assert!(guard.host_allowed(host), "{host}");
         }
-        for host in ["", "evil.example", "localhost.evil.example", "127.0.0.1.evil", "proxy.example", "localhost:x", "[::1", "[::1]x", "::1:80x", "a@localhost", "localhost:80:80"] {
+        for host in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil",
+            "proxy.example",
+            "localhost:x",
+            "[::1",
+            "[::1]x",
+            "::1:80x",
+            "a@localhost",
+            "localhost:80:80",
+        ] {
             assert!(!guard.host_allowed(host), "{host}");
         }
     }
 
     #[test]
     fn origins() {
-        let guard = Guard::new(&["kb.example:8443".into()], &["https://app.example/".into()]);
-        for origin in ["http://localhost:5173", "https://127.0.0.1", "http://[::1]:1", "https://app.example", "https://kb.example:8443"] {
+        let guard = Guard::new(
+            &["kb.example:8443".into()],
+            &["https://app.example/".into()],
+        );
+        for origin in [
+            "http://localhost:5173",
+            "https://127.0.0.1",
+            "http://[::1]:1",
+            "https://app.example",
+            "https://kb.example:8443",
+        ] {
             assert!(guard.origin_allowed(origin), "{origin}");
         }
-        for origin in ["null", "", "http://evil.example", "http://localhost.evil", "https://app.example:444", "http://app.example", "file://", "http://localhost@evil"] {
+        for origin in [
+            "null",
+            "",
+            "http://evil.example",
+            "http://localhost.evil",
+            "https://app.example:444",
+            "http://app.example",
+            "file://",
+            "http://localhost@evil",
+        ] {
             assert!(!guard.origin_allowed(origin), "{origin}");
         }
     }

@@ -36,7 +36,10 @@ async fn run(app: App, work: fn(&Kb, &Caller) -> Result<Value, Refusal>) -> Resp
     match tokio::task::spawn_blocking(move || work(&service.kb, &caller)).await {
         Ok(Ok(value)) => json_response(200, value.to_string()),
         Ok(Err(refusal)) => refused(&refusal),
-        Err(_) => refused(&Refusal::new(Code::Internal, "The call failed unexpectedly.")),
+        Err(_) => refused(&Refusal::new(
+            Code::Internal,
+            "The call failed unexpectedly.",
+        )),
     }
 }
 
@@ -57,7 +60,9 @@ pub async fn journal(State(app): State<App>) -> Response {
             let _ = sender.blocking_send(Err(error));
         }
     });
-    let chunks = stream::unfold(receiver, async |mut receiver| receiver.recv().await.map(|chunk| (chunk, receiver)));
+    let chunks = stream::unfold(receiver, async |mut receiver| {
+        receiver.recv().await.map(|chunk| (chunk, receiver))
+    });
     Body::from_stream(chunks).into_response()
 }
 
@@ -66,7 +71,8 @@ struct Pipe(mpsc::Sender<io::Result<Bytes>>);
 impl Write for Pipe {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
-        sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        sent.map(|()| bytes.len())
+            .map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -82,7 +88,9 @@ mod tests {
     async fn a_pipe_without_reader_breaks() {
         let (sender, receiver) = mpsc::channel(1);
         drop(receiver);
-        let failed = tokio::task::spawn_blocking(move || Pipe(sender).write(b"x")).await.unwrap();
+        let failed = tokio::task::spawn_blocking(move || Pipe(sender).write(b"x"))
+            .await
+            .unwrap();
         assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 }

@@ -9,12 +9,24 @@ use serde_json::{Value, json};
 /// JSON with its charset: some clients read it as Latin-1 otherwise.
 pub fn json_response(status: u16, body: String) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, [(header::CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"))], body).into_response()
+    (
+        status,
+        [(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json; charset=utf-8"),
+        )],
+        body,
+    )
+        .into_response()
 }
 
 /// `{"error": {code, message, retryable, …}}`.
 pub fn problem(status: u16, code: &str, message: &str) -> Response {
-    of_data(status, json!({"code": code, "retryable": status == 503 || status == 504}), message)
+    of_data(
+        status,
+        json!({"code": code, "retryable": status == 503 || status == 504}),
+        message,
+    )
 }
 
 fn of_data(status: u16, mut data: Value, message: &str) -> Response {
@@ -23,7 +35,11 @@ fn of_data(status: u16, mut data: Value, message: &str) -> Response {
 }
 
 pub fn refused(refusal: &Refusal) -> Response {
-    of_data(refusal.code.http_status(), refusal_json(refusal), &format!("{} {}", refusal.message, refusal.next_step()))
+    of_data(
+        refusal.code.http_status(),
+        refusal_json(refusal),
+        &format!("{} {}", refusal.message, refusal.next_step()),
+    )
 }
 
 pub fn of_dispatch(error: &DispatchError) -> Response {

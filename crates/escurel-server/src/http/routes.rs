@@ -26,7 +26,11 @@ pub async fn mcp(State(app): State<App>, request: Request) -> Response {
     let limit = app.limits.request_time;
     match tokio::time::timeout(limit, answer(&app, request)).await {
         Ok(response) => response,
-        Err(_) => unreadable(408, "request_timeout", "The request did not arrive in time."),
+        Err(_) => unreadable(
+            408,
+            "request_timeout",
+            "The request did not arrive in time.",
+        ),
     }
 }
 
@@ -42,7 +46,10 @@ async fn answer(app: &App, request: Request) -> Response {
 async fn reply(app: &App, headers: &HeaderMap, bytes: Bytes) -> Reply {
     if bytes.len() > SMALL {
         let (app, headers) = (app.clone(), headers.clone());
-        return blocking(None, app.limits, move || mcp::handle(context(&app), protocol(&app, &headers).as_ref(), &bytes)).await;
+        return blocking(None, app.limits, move || {
+            mcp::handle(context(&app), protocol(&app, &headers).as_ref(), &bytes)
+        })
+        .await;
     }
     match mcp::begin(context(app), protocol(app, headers).as_ref(), &bytes) {
         Step::Done(reply) => reply,
@@ -56,33 +63,62 @@ async fn reply(app: &App, headers: &HeaderMap, bytes: Bytes) -> Reply {
 }
 
 fn context(app: &App) -> Context<'_> {
-    Context { service: &app.service, caller: &app.caller }
+    Context {
+        service: &app.service,
+        caller: &app.caller,
+    }
 }
 
 /// Runs where blocking is allowed; the caller gets an answer in bounded time.
-async fn blocking(id: Option<&str>, limits: super::Limits, work: impl FnOnce() -> Reply + Send + 'static) -> Reply {
+async fn blocking(
+    id: Option<&str>,
+    limits: super::Limits,
+    work: impl FnOnce() -> Reply + Send + 'static,
+) -> Reply {
     match tokio::time::timeout(limits.request_time, tokio::task::spawn_blocking(work)).await {
         Ok(Ok(reply)) => reply,
-        Ok(Err(_)) => Work::give_up(id, &unfinished(Code::Internal, "The call failed unexpectedly.")),
-        Err(_) => Work::give_up(id, &unfinished(Code::IndexBehind, "The call took too long.")),
+        Ok(Err(_)) => Work::give_up(
+            id,
+            &unfinished(Code::Internal, "The call failed unexpectedly."),
+        ),
+        Err(_) => Work::give_up(
+            id,
+            &unfinished(Code::IndexBehind, "The call took too long."),
+        ),
     }
 }
 
 fn unfinished(code: Code, message: &str) -> RpcError {
     let refusal = escurel_core::Refusal::new(code, message);
-    RpcError::new(-32603, refusal.to_string(), escurel_tools::refusal_json(&refusal))
+    RpcError::new(
+        -32603,
+        refusal.to_string(),
+        escurel_tools::refusal_json(&refusal),
+    )
 }
 
 /// The Unix socket carries messages of stdio servers, which have no headers.
 fn protocol<'a>(app: &App, headers: &'a HeaderMap) -> Option<Headers<'a>> {
     app.guard.as_ref()?;
-    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}").trim());
-    Some(Headers { version: text("mcp-protocol-version"), method: text("mcp-method"), name: text("mcp-name") })
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap_or("\u{fffd}").trim())
+    };
+    Some(Headers {
+        version: text("mcp-protocol-version"),
+        method: text("mcp-method"),
+        name: text("mcp-name"),
+    })
 }
 
 /// Absent is fine; another type than JSON is not.
 fn content_type(headers: &HeaderMap) -> Option<Response> {
-    let value = headers.get(header::CONTENT_TYPE)?.to_str().unwrap_or_default().to_ascii_lowercase();
+    let value = headers
+        .get(header::CONTENT_TYPE)?
+        .to_str()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     let essence = value.split(';').next().unwrap_or_default().trim();
     let json = essence == "application/json" || essence.ends_with("+json");
     (!json).then(|| unreadable(415, "content_type", "Send the body as application/json."))
@@ -90,7 +126,8 @@ fn content_type(headers: &HeaderMap) -> Option<Response> {
 
 /// JSON-RPC clients look for their own error shape; there is no id to echo yet.
 fn unreadable(status: u16, code: &str, message: &str) -> Response {
-    let error = RpcError::new(-32600, message, json!({"code": code, "retryable": false})).status(status);
+    let error =
+        RpcError::new(-32600, message, json!({"code": code, "retryable": false})).status(status);
     Work::give_up(None, &error).into_response()
 }
 
@@ -98,7 +135,9 @@ impl IntoResponse for Reply {
     fn into_response(self) -> Response {
         match self.body {
             Some(body) => json_response(self.status, body),
-            None => StatusCode::from_u16(self.status).unwrap_or(StatusCode::ACCEPTED).into_response(),
+            None => StatusCode::from_u16(self.status)
+                .unwrap_or(StatusCode::ACCEPTED)
+                .into_response(),
         }
     }
 }
@@ -118,12 +157,18 @@ pub async fn only_get() -> Response {
 
 fn not_allowed(allow: &'static str, message: &str) -> Response {
     let mut response = problem(405, "method_not_allowed", message);
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
+    response
+        .headers_mut()
+        .insert(header::ALLOW, HeaderValue::from_static(allow));
     response
 }
 
 pub async fn nothing_here() -> Response {
-    problem(404, "not_found", "There is nothing at this path. MCP is at /mcp, tools are at /api/tools/{name}, the list of routes is /openapi.json.")
+    problem(
+        404,
+        "not_found",
+        "There is nothing at this path. MCP is at /mcp, tools are at /api/tools/{name}, the list of routes is /openapi.json.",
+    )
 }
 
 pub async fn openapi(State(app): State<App>) -> Response {
@@ -150,7 +195,9 @@ pub async fn readyz(State(app): State<App>) -> Response {
 
 async fn status(app: &App) -> Status {
     let service = Arc::clone(&app.service);
-    tokio::task::spawn_blocking(move || service.status()).await.unwrap_or_default()
+    tokio::task::spawn_blocking(move || service.status())
+        .await
+        .unwrap_or_default()
 }
 
 pub async fn version() -> Response {
@@ -161,6 +208,7 @@ pub async fn version() -> Response {
 
 pub async fn metrics(State(app): State<App>) -> Response {
     let text = app.service.metrics.scrape(&status(&app).await);
-    let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    let kind =
+        HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     ([(header::CONTENT_TYPE, kind)], Body::from(text)).into_response()
 }

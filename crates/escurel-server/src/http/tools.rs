@@ -15,12 +15,22 @@ use super::{App, body};
 
 type Outcome = Result<Value, DispatchError>;
 
-pub async fn call(State(app): State<App>, name: Result<Path<String>, PathRejection>, request: Request) -> Response {
-    let Ok(Path(name)) = name else { return problem(404, "unknown_tool", "The path does not name a tool.") };
+pub async fn call(
+    State(app): State<App>,
+    name: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Response {
+    let Ok(Path(name)) = name else {
+        return problem(404, "unknown_tool", "The path does not name a tool.");
+    };
     let limit = app.limits.request_time;
     match tokio::time::timeout(limit, answer(app, name, request)).await {
         Ok(response) => response,
-        Err(_) => problem(504, "request_timeout", "The call took too long. Repeat it in a moment."),
+        Err(_) => problem(
+            504,
+            "request_timeout",
+            "The call took too long. Repeat it in a moment.",
+        ),
     }
 }
 
@@ -45,7 +55,12 @@ async fn run(app: App, name: String, arguments: Value) -> Outcome {
     }
     let (service, caller) = (Arc::clone(&app.service), Arc::clone(&app.caller));
     let call = tokio::task::spawn_blocking(move || service.call(&caller, &name, arguments));
-    call.await.unwrap_or_else(|_| Err(DispatchError::Refused(Refusal::new(Code::Internal, "The call failed unexpectedly."))))
+    call.await.unwrap_or_else(|_| {
+        Err(DispatchError::Refused(Refusal::new(
+            Code::Internal,
+            "The call failed unexpectedly.",
+        )))
+    })
 }
 
 /// An empty body means no arguments.

@@ -119,7 +119,9 @@ mod tests {
             Ok(Message::Notification) => Ok(None),
             Err(m) => Err((m.id, m.error.code)),
         };
-        let expect = expect.map(|id| id.map(str::to_owned)).map_err(|(id, code)| (id.map(str::to_owned), code));
+        let expect = expect
+            .map(|id| id.map(str::to_owned))
+            .map_err(|(id, code)| (id.map(str::to_owned), code));
         assert_eq!(got, expect, "{body}");
     }
 

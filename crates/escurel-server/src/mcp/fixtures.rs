@@ -62,22 +62,38 @@ fn schema() -> Value {
 pub fn call(name: &str) -> Option<Answer> {
     let image = json!({"type": "image", "data": PNG, "mimeType": "image/png"});
     let content = match name {
-        "test_simple_text" | "json_schema_2020_12_tool" => json!([text("This is a simple text response for testing.")]),
+        "test_simple_text" | "json_schema_2020_12_tool" => {
+            json!([text("This is a simple text response for testing.")])
+        }
         "test_image_content" => json!([image]),
         "test_audio_content" => json!([{"type": "audio", "data": WAV, "mimeType": "audio/wav"}]),
         "test_multiple_content_types" => json!([
             text("Multiple content types test:"),
             image,
-            embedded("test://mixed-content-resource", "application/json", r#"{"test":"data","value":123}"#),
+            embedded(
+                "test://mixed-content-resource",
+                "application/json",
+                r#"{"test":"data","value":123}"#
+            ),
         ]),
         "test_embedded_resource" => {
-            json!([embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")])
+            json!([embedded(
+                "test://embedded-resource",
+                "text/plain",
+                "This is an embedded resource content."
+            )])
         }
-        "test_error_handling" => json!([text("This tool intentionally returns an error for testing")]),
+        "test_error_handling" => {
+            json!([text("This tool intentionally returns an error for testing")])
+        }
         _ => return None,
     };
     let answer = Answer::default().with("content", &content);
-    Some(if name == "test_error_handling" { answer.with("isError", &true) } else { answer })
+    Some(if name == "test_error_handling" {
+        answer.with("isError", &true)
+    } else {
+        answer
+    })
 }
 
 fn text(text: &str) -> Value {
@@ -106,8 +122,11 @@ pub fn read(uri: &str) -> Option<Value> {
         }
         "test://static-binary" => json!({"uri": uri, "mimeType": "image/png", "blob": PNG}),
         _ => {
-            let id = uri.strip_prefix("test://template/")?.strip_suffix("/data")?;
-            let data = json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")});
+            let id = uri
+                .strip_prefix("test://template/")?
+                .strip_suffix("/data")?;
+            let data =
+                json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")});
             json!({"uri": uri, "mimeType": "application/json", "text": data.to_string()})
         }
     })

@@ -11,8 +11,14 @@ use crate::service::Service;
 type Params = Map<String, Value>;
 
 /// The tool list changes with the release and with the caller's role only.
-const TOOL_LIST: Cache = Cache { ttl_ms: 300_000, scope: "private" };
-const FIXED: Cache = Cache { ttl_ms: 300_000, scope: "public" };
+const TOOL_LIST: Cache = Cache {
+    ttl_ms: 300_000,
+    scope: "private",
+};
+const FIXED: Cache = Cache {
+    ttl_ms: 300_000,
+    scope: "public",
+};
 
 /// Shown to the model by many clients.
 pub const INSTRUCTIONS: &str = "A knowledge base of linked markdown pages. Work in a loop: \
@@ -25,29 +31,54 @@ A failed call names its code, the argument at fault and the next step: change th
 /// A request whose parameters have the right shape.
 pub enum Method {
     Discover,
-    Initialize { requested: Option<String> },
+    Initialize {
+        requested: Option<String>,
+    },
     Ping,
-    ToolsList { top_level_labels: bool },
-    ToolsCall { name: String, arguments: Value, run: Run },
-    ResourcesList { after: Option<String> },
-    ResourcesRead { uri: String },
+    ToolsList {
+        top_level_labels: bool,
+    },
+    ToolsCall {
+        name: String,
+        arguments: Value,
+        run: Run,
+    },
+    ResourcesList {
+        after: Option<String>,
+    },
+    ResourcesRead {
+        uri: String,
+    },
     TemplatesList,
     PromptsList,
 }
 
 impl Method {
-    pub fn parse(service: &Service, era: Era, method: &str, params: Params) -> Result<Method, RpcError> {
+    pub fn parse(
+        service: &Service,
+        era: Era,
+        method: &str,
+        params: Params,
+    ) -> Result<Method, RpcError> {
         Ok(match (method, era) {
             ("server/discover", Era::Modern) => Method::Discover,
-            ("initialize", Era::Legacy) => Method::Initialize { requested: text(&params, "protocolVersion") },
+            ("initialize", Era::Legacy) => Method::Initialize {
+                requested: text(&params, "protocolVersion"),
+            },
             ("ping", Era::Legacy) => Method::Ping,
             ("tools/list", _) => {
                 no_cursor(&params)?;
-                Method::ToolsList { top_level_labels: text(&params, "labels").as_deref() == Some("top_level") }
+                Method::ToolsList {
+                    top_level_labels: text(&params, "labels").as_deref() == Some("top_level"),
+                }
             }
             ("tools/call", _) => call(service, params)?,
-            ("resources/list", _) => Method::ResourcesList { after: resources::cursor(params.get("cursor"))? },
-            ("resources/read", _) => Method::ResourcesRead { uri: required(&params, "uri")? },
+            ("resources/list", _) => Method::ResourcesList {
+                after: resources::cursor(params.get("cursor"))?,
+            },
+            ("resources/read", _) => Method::ResourcesRead {
+                uri: required(&params, "uri")?,
+            },
             ("resources/templates/list", _) => {
                 no_cursor(&params)?;
                 Method::TemplatesList
@@ -58,7 +89,10 @@ impl Method {
             }
             ("prompts/get", _) => {
                 let name = required(&params, "name")?;
-                return Err(RpcError::invalid_params("prompt_not_found", format!("There is no prompt {}.", short(&name))));
+                return Err(RpcError::invalid_params(
+                    "prompt_not_found",
+                    format!("There is no prompt {}.", short(&name)),
+                ));
             }
             _ => return Err(RpcError::method_not_found(method)),
         })
@@ -78,7 +112,9 @@ impl Method {
             Method::Initialize { requested } => initialize(requested.as_deref()),
             Method::Ping => Answer::default(),
             Method::ToolsList { top_level_labels } => tools_list(cx, top_level_labels),
-            Method::ToolsCall { name, arguments, .. } => return tools::call(cx, &name, arguments),
+            Method::ToolsCall {
+                name, arguments, ..
+            } => return tools::call(cx, &name, arguments),
             Method::ResourcesList { after } => return resources::list(cx, after.as_deref()),
             Method::ResourcesRead { uri } => return resources::read(cx, era, &uri),
             Method::TemplatesList => templates(cx),
@@ -92,10 +128,19 @@ fn call(service: &Service, params: Params) -> Result<Method, RpcError> {
     let arguments = match params.get("arguments") {
         None | Some(Value::Null) => json!({}),
         Some(Value::Object(_)) => params.get("arguments").cloned().unwrap_or_default(),
-        Some(_) => return Err(RpcError::invalid_params("invalid_argument", "params.arguments must be an object.")),
+        Some(_) => {
+            return Err(RpcError::invalid_params(
+                "invalid_argument",
+                "params.arguments must be an object.",
+            ));
+        }
     };
     let run = service.run_of(&name);
-    Ok(Method::ToolsCall { name, arguments, run })
+    Ok(Method::ToolsCall {
+        name,
+        arguments,
+        run,
+    })
 }
 
 fn capabilities() -> Value {
@@ -138,7 +183,9 @@ fn templates(cx: Context<'_>) -> Answer {
     if cx.service.fixtures {
         templates.push(fixtures::template());
     }
-    Answer::default().with("resourceTemplates", &templates).cached(FIXED)
+    Answer::default()
+        .with("resourceTemplates", &templates)
+        .cached(FIXED)
 }
 
 fn text(params: &Params, key: &str) -> Option<String> {
@@ -146,7 +193,12 @@ fn text(params: &Params, key: &str) -> Option<String> {
 }
 
 fn required(params: &Params, key: &str) -> Result<String, RpcError> {
-    text(params, key).ok_or_else(|| RpcError::invalid_params("invalid_argument", format!("params.{key} must be a string.")))
+    text(params, key).ok_or_else(|| {
+        RpcError::invalid_params(
+            "invalid_argument",
+            format!("params.{key} must be a string."),
+        )
+    })
 }
 
 /// Lists that fit one page never gave out a cursor.
@@ -154,6 +206,9 @@ fn no_cursor(params: &Params) -> Result<(), RpcError> {
     match params.get("cursor") {
         None | Some(Value::Null) => Ok(()),
         Some(Value::String(cursor)) if cursor.is_empty() => Ok(()),
-        Some(_) => Err(RpcError::invalid_params("cursor_invalid", "This list has one page and no cursor.")),
+        Some(_) => Err(RpcError::invalid_params(
+            "cursor_invalid",
+            "This list has one page and no cursor.",
+        )),
     }
 }

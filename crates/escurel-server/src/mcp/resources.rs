@@ -14,7 +14,10 @@ use super::{Context, fixtures, percent};
 const PREFIX: &str = "escurel://page/";
 const PAGE: usize = 200;
 /// Pages change whenever somebody saves a file.
-const NEVER: Cache = Cache { ttl_ms: 0, scope: "private" };
+const NEVER: Cache = Cache {
+    ttl_ms: 0,
+    scope: "private",
+};
 
 /// The path after which a listing goes on.
 pub fn cursor(cursor: Option<&Value>) -> Result<Option<String>, RpcError> {
@@ -28,23 +31,38 @@ pub fn cursor(cursor: Option<&Value>) -> Result<Option<String>, RpcError> {
     }
     let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| bad_cursor())?;
     let path = String::from_utf8(bytes).map_err(|_| bad_cursor())?;
-    path.strip_prefix("after:").map(|path| Some(path.to_owned())).ok_or_else(bad_cursor)
+    path.strip_prefix("after:")
+        .map(|path| Some(path.to_owned()))
+        .ok_or_else(bad_cursor)
 }
 
 fn bad_cursor() -> RpcError {
-    RpcError::invalid_params("cursor_invalid", "The cursor was not made by this listing. Start again without a cursor.")
+    RpcError::invalid_params(
+        "cursor_invalid",
+        "The cursor was not made by this listing. Start again without a cursor.",
+    )
 }
 
 pub fn list(cx: Context<'_>, after: Option<&str>) -> Result<Answer, RpcError> {
-    let mut pages = cx.service.kb.list_pages(cx.caller, after, PAGE + 1).map_err(|r| refused(&r))?;
+    let mut pages = cx
+        .service
+        .kb
+        .list_pages(cx.caller, after, PAGE + 1)
+        .map_err(|r| refused(&r))?;
     let more = pages.len() > PAGE;
     pages.truncate(PAGE);
-    let next = pages.last().filter(|_| more).map(|page| URL_SAFE_NO_PAD.encode(format!("after:{}", page.page_id)));
+    let next = pages
+        .last()
+        .filter(|_| more)
+        .map(|page| URL_SAFE_NO_PAD.encode(format!("after:{}", page.page_id)));
     let mut resources: Vec<Value> = pages.iter().map(resource).collect();
     if cx.service.fixtures && after.is_none() {
         resources.extend(fixtures::resources());
     }
-    Ok(Answer::default().with("resources", &resources).maybe("nextCursor", next.as_deref()).cached(NEVER))
+    Ok(Answer::default()
+        .with("resources", &resources)
+        .maybe("nextCursor", next.as_deref())
+        .cached(NEVER))
 }
 
 fn resource(page: &PageRef) -> Value {
@@ -65,13 +83,22 @@ pub fn read(cx: Context<'_>, era: Era, uri: &str) -> Result<Answer, RpcError> {
     if cx.service.fixtures
         && let Some(contents) = fixtures::read(uri)
     {
-        return Ok(Answer::default().with("contents", &[contents]).cached(NEVER));
+        return Ok(Answer::default()
+            .with("contents", &[contents])
+            .cached(NEVER));
     }
-    let path = uri.strip_prefix(PREFIX).and_then(percent::decode).ok_or_else(|| missing(uri, era))?;
-    let found = cx.service.kb.page_text(cx.caller, &path).map_err(|refusal| match refusal.code {
-        Code::PageNotFound => missing(uri, era),
-        _ => refused(&refusal),
-    })?;
+    let path = uri
+        .strip_prefix(PREFIX)
+        .and_then(percent::decode)
+        .ok_or_else(|| missing(uri, era))?;
+    let found = cx
+        .service
+        .kb
+        .page_text(cx.caller, &path)
+        .map_err(|refusal| match refusal.code {
+            Code::PageNotFound => missing(uri, era),
+            _ => refused(&refusal),
+        })?;
     let (page, text) = found.ok_or_else(|| missing(uri, era))?;
     let contents = json!({
         "uri": uri,
@@ -79,7 +106,9 @@ pub fn read(cx: Context<'_>, era: Era, uri: &str) -> Result<Answer, RpcError> {
         "text": text,
         "_meta": {"escurel/page_id": page.page_id, "escurel/version": format!("v{}", page.version)},
     });
-    Ok(Answer::default().with("contents", &[contents]).cached(NEVER))
+    Ok(Answer::default()
+        .with("contents", &[contents])
+        .cached(NEVER))
 }
 
 fn missing(uri: &str, era: Era) -> RpcError {

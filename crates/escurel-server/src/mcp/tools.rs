@@ -23,18 +23,27 @@ pub fn call(cx: Context<'_>, name: &str, arguments: Value) -> Result<Answer, Rpc
 /// The same facts twice, because clients read either: as data and as text.
 fn success(value: &Value) -> Answer {
     let text = value.to_string();
-    Answer::default().with("content", &[json!({"type": "text", "text": text})]).with_json("structuredContent", &text)
+    Answer::default()
+        .with("content", &[json!({"type": "text", "text": text})])
+        .with_json("structuredContent", &text)
 }
 
 /// No structured content: the output schema describes successes only.
 fn refused(refusal: &Refusal) -> Answer {
     Answer::default()
-        .with("content", &[json!({"type": "text", "text": refusal.to_string()})])
+        .with(
+            "content",
+            &[json!({"type": "text", "text": refusal.to_string()})],
+        )
         .with("isError", &true)
         .with_meta("escurel/error", refusal_json(refusal))
 }
 
 /// The errors for which the contract prints a number.
 fn rpc(error: &DispatchError) -> RpcError {
-    RpcError::new(error.rpc_code().unwrap_or(-32603), error.to_string(), error.data())
+    RpcError::new(
+        error.rpc_code().unwrap_or(-32603),
+        error.to_string(),
+        error.data(),
+    )
 }

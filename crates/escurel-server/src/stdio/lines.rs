@@ -64,6 +64,14 @@ mod tests {
             }
         }
         let message = |text: &str| Line::Message(text.into());
-        assert_eq!(got, [message("abc\r\n"), Line::TooLong, message("{}\n"), message("last")]);
+        assert_eq!(
+            got,
+            [
+                message("abc\r\n"),
+                Line::TooLong,
+                message("{}\n"),
+                message("last")
+            ]
+        );
     }
 }

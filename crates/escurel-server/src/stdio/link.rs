@@ -48,7 +48,10 @@ impl Gate {
             kb.wait_ready(&mut |_| {});
             let _ = sender.send(true);
         });
-        Gate { ready, until: tokio::time::Instant::now() + FRESH }
+        Gate {
+            ready,
+            until: tokio::time::Instant::now() + FRESH,
+        }
     }
 
     async fn pass(mut self) {
@@ -86,7 +89,9 @@ impl Link {
         tokio::spawn(async move {
             loop {
                 let (number, backend) = self.current().await;
-                let Backend::Owner(path) = backend else { return };
+                let Backend::Owner(path) = backend else {
+                    return;
+                };
                 if let Ok(mut stream) = boot::connect(&path).await {
                     // Nothing is ever sent on this connection: it ends with the owner.
                     let _ = stream.read(&mut [0; 1]).await;
@@ -119,7 +124,13 @@ impl Link {
             };
             tracing::info!(%failed, "looking for a new owner of the folder");
             if matches!(failed, Unreachable::Broken(_)) && !repeatable(&line) {
-                return Some(failure(&line, &Refusal::new(Code::Cancelled, "The server went away during a write; look whether it happened.")));
+                return Some(failure(
+                    &line,
+                    &Refusal::new(
+                        Code::Cancelled,
+                        "The server went away during a write; look whether it happened.",
+                    ),
+                ));
             }
             if let Err(refusal) = self.mend(number).await {
                 return Some(failure(&line, &refusal));
@@ -148,7 +159,11 @@ impl Link {
 }
 
 /// Becomes the owner, or finds it.
-async fn settle(config: &Config, folder: &Path, stop: &Stop) -> Result<(Backend, Option<LocalSocket>), Refusal> {
+async fn settle(
+    config: &Config,
+    folder: &Path,
+    stop: &Stop,
+) -> Result<(Backend, Option<LocalSocket>), Refusal> {
     let deadline = Instant::now() + SETTLE;
     loop {
         let refusal = match open(config, folder).await {
@@ -170,7 +185,12 @@ async fn settle(config: &Config, folder: &Path, stop: &Stop) -> Result<(Backend,
 async fn open(config: &Config, folder: &Path) -> Result<Arc<Kb>, Refusal> {
     let (config, folder) = (config.clone(), folder.to_owned());
     let opened = tokio::task::spawn_blocking(move || boot::open(&config, &folder)).await;
-    opened.unwrap_or_else(|_| Err(Refusal::new(Code::Internal, "Opening the folder failed unexpectedly.")))
+    opened.unwrap_or_else(|_| {
+        Err(Refusal::new(
+            Code::Internal,
+            "Opening the folder failed unexpectedly.",
+        ))
+    })
 }
 
 /// Serves the socket too, for those who come later.
@@ -188,11 +208,21 @@ async fn here(service: Arc<Service>, line: Bytes) -> Option<String> {
     let copy = line.clone();
     let answered = tokio::task::spawn_blocking(move || {
         let caller = Caller::local();
-        mcp::handle(Context { service: &service, caller: &caller }, None, &copy)
+        mcp::handle(
+            Context {
+                service: &service,
+                caller: &caller,
+            },
+            None,
+            &copy,
+        )
     });
     match answered.await {
         Ok(reply) => reply.body,
-        Err(_) => Some(failure(&line, &Refusal::new(Code::Internal, "The call failed unexpectedly."))),
+        Err(_) => Some(failure(
+            &line,
+            &Refusal::new(Code::Internal, "The call failed unexpectedly."),
+        )),
     }
 }
 
@@ -207,18 +237,23 @@ fn repeatable(line: &Bytes) -> bool {
     if message["method"] != "tools/call" {
         return true;
     }
-    let tool = message["params"]["name"].as_str().and_then(|name| Catalog::standard().find(name));
+    let tool = message["params"]["name"]
+        .as_str()
+        .and_then(|name| Catalog::standard().find(name));
     tool.is_none_or(|entry| entry.spec.effect == Effect::Read)
 }
 
 fn failure(line: &Bytes, refusal: &Refusal) -> String {
     let message: Value = serde_json::from_slice(line).unwrap_or_default();
-    let error = json!({"code": -32603, "message": refusal.to_string(), "data": refusal_json(refusal)});
+    let error =
+        json!({"code": -32603, "message": refusal.to_string(), "data": refusal_json(refusal)});
     json!({"jsonrpc": "2.0", "id": message["id"], "error": error}).to_string()
 }
 
 pub fn too_long(limit: usize) -> String {
-    let message = format!("The message is longer than {limit} bytes. Send less, or raise ESCUREL_MAX_BODY_BYTES.");
+    let message = format!(
+        "The message is longer than {limit} bytes. Send less, or raise ESCUREL_MAX_BODY_BYTES."
+    );
     let error = json!({"code": -32600, "message": message, "data": {"code": "body_too_large", "retryable": false}});
     json!({"jsonrpc": "2.0", "error": error}).to_string()
 }

@@ -16,16 +16,29 @@ use tower::ServiceExt;
 use crate::support::{SERVICE, meta};
 
 fn app() -> App {
-    let limits = Limits { body_bytes: 200_000, request_time: Duration::from_secs(20) };
+    let limits = Limits {
+        body_bytes: 200_000,
+        request_time: Duration::from_secs(20),
+    };
     let guard = Guard::new(&["kb.example".into()], &["https://app.example".into()]);
-    App { service: Arc::clone(&SERVICE), limits, caller: Arc::new(Caller::local()), guard: Some(Arc::new(guard)) }
+    App {
+        service: Arc::clone(&SERVICE),
+        limits,
+        caller: Arc::new(Caller::local()),
+        guard: Some(Arc::new(guard)),
+    }
 }
 
 async fn send(request: Request<Body>) -> Response<Body> {
     router(app()).oneshot(request).await.unwrap()
 }
 
-fn build(method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Request<Body> {
+fn build(
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: impl Into<Body>,
+) -> Request<Body> {
     let mut request = Request::builder().method(method).uri(path);
     if !headers.iter().any(|(name, _)| *name == "host") {
         request = request.header("host", "localhost:8080");
@@ -38,7 +51,10 @@ fn build(method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Bod
 
 async fn json_of(response: Response<Body>) -> (u16, Value) {
     let status = response.status().as_u16();
-    let kind = response.headers().get("content-type").map(|v| v.to_str().unwrap().to_owned());
+    let kind = response
+        .headers()
+        .get("content-type")
+        .map(|v| v.to_str().unwrap().to_owned());
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     if bytes.is_empty() {
         return (status, Value::Null);
@@ -48,7 +64,16 @@ async fn json_of(response: Response<Body>) -> (u16, Value) {
 }
 
 pub async fn post(path: &str, body: &str) -> (u16, Value) {
-    json_of(send(build("POST", path, &[("content-type", "application/json")], body.to_owned())).await).await
+    json_of(
+        send(build(
+            "POST",
+            path,
+            &[("content-type", "application/json")],
+            body.to_owned(),
+        ))
+        .await,
+    )
+    .await
 }
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -56,7 +81,10 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 #[tokio::test]
 async fn both_spellings_and_every_polite_client() {
     for path in ["/mcp", "/mcp/", "/mcp?x=1"] {
-        assert_eq!(post(path, PING).await, (200, json!({"jsonrpc": "2.0", "id": 1, "result": {}})));
+        assert_eq!(
+            post(path, PING).await,
+            (200, json!({"jsonrpc": "2.0", "id": 1, "result": {}}))
+        );
     }
     for headers in [
         vec![],
@@ -64,22 +92,48 @@ async fn both_spellings_and_every_polite_client() {
         vec![("accept", "application/json")],
         vec![("accept", "application/json, text/event-stream")],
         vec![("content-type", "application/json; charset=utf-8")],
-        vec![("mcp-session-id", "from-before-the-restart"), ("last-event-id", "5")],
+        vec![
+            ("mcp-session-id", "from-before-the-restart"),
+            ("last-event-id", "5"),
+        ],
         vec![("mcp-protocol-version", "2025-03-26")],
     ] {
         let (status, body) = json_of(send(build("POST", "/mcp", &headers, PING)).await).await;
         assert_eq!((status, &body["result"]), (200, &json!({})), "{headers:?}");
     }
-    let (status, _) = json_of(send(build("POST", "/mcp", &[("content-type", "text/plain")], PING)).await).await;
+    let (status, _) = json_of(
+        send(build(
+            "POST",
+            "/mcp",
+            &[("content-type", "text/plain")],
+            PING,
+        ))
+        .await,
+    )
+    .await;
     assert_eq!(status, 415);
 }
 
 #[tokio::test]
 async fn notifications_have_no_body_and_no_type() {
-    let response = send(build("POST", "/mcp", &[], r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)).await;
+    let response = send(build(
+        "POST",
+        "/mcp",
+        &[],
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+    ))
+    .await;
     assert_eq!(response.status(), 202);
     assert!(response.headers().get("content-type").is_none());
-    assert!(response.into_body().collect().await.unwrap().to_bytes().is_empty());
+    assert!(
+        response
+            .into_body()
+            .collect()
+            .await
+            .unwrap()
+            .to_bytes()
+            .is_empty()
+    );
 }
 
 #[tokio::test]
@@ -88,15 +142,39 @@ async fn other_methods_and_paths() {
         for path in ["/mcp", "/mcp/"] {
             let response = send(build(method, path, &[], "")).await;
             assert_eq!(response.status(), 405, "{method} {path}");
-            assert!(response.headers()["allow"].to_str().unwrap().starts_with("POST"));
+            assert!(
+                response.headers()["allow"]
+                    .to_str()
+                    .unwrap()
+                    .starts_with("POST")
+            );
         }
     }
-    for path in ["/MCP/", "/mcp//", "//mcp", "/mcp/x", "/", "/.well-known/oauth-protected-resource", "/api", "/api/tools"] {
+    for path in [
+        "/MCP/",
+        "/mcp//",
+        "//mcp",
+        "/mcp/x",
+        "/",
+        "/.well-known/oauth-protected-resource",
+        "/api",
+        "/api/tools",
+    ] {
         let (status, body) = post(path, PING).await;
-        assert_eq!((status, body["error"]["code"].as_str()), (404, Some("not_found")), "{path}");
+        assert_eq!(
+            (status, body["error"]["code"].as_str()),
+            (404, Some("not_found")),
+            "{path}"
+        );
     }
     let response = send(build("POST", "/healthz", &[], "")).await;
-    assert_eq!((response.status().as_u16(), response.headers()["allow"].to_str().unwrap()), (405, "GET, HEAD, OPTIONS"));
+    assert_eq!(
+        (
+            response.status().as_u16(),
+            response.headers()["allow"].to_str().unwrap()
+        ),
+        (405, "GET, HEAD, OPTIONS")
+    );
 }
 
 #[tokio::test]
@@ -105,14 +183,32 @@ async fn plain_endpoints() {
     assert_eq!(get("/healthz").await.0, 200);
     let (status, ready) = get("/readyz").await;
     assert_eq!((status, ready["ready"].as_bool()), (200, Some(true)));
-    assert_eq!(get("/version").await.1["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        get("/version").await.1["version"],
+        env!("CARGO_PKG_VERSION")
+    );
     let openapi = get("/openapi.json").await.1;
     assert_eq!(openapi["openapi"], "3.1.0");
     assert!(openapi["paths"]["/api/tools/search"]["post"].is_object());
     assert_eq!(post("/api/tools/list_skills", "").await.0, 200);
     let response = send(build("GET", "/metrics", &[], "")).await;
-    let text = String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap();
-    for name in ["escurel_tool_calls_total{tool=\"list_skills\",code=\"ok\"}", "escurel_tool_call_seconds_bucket", "escurel_pages ", "escurel_index_lag_records{view=\"text\"}", "escurel_held_deletions 0"] {
+    let text = String::from_utf8(
+        response
+            .into_body()
+            .collect()
+            .await
+            .unwrap()
+            .to_bytes()
+            .to_vec(),
+    )
+    .unwrap();
+    for name in [
+        "escurel_tool_calls_total{tool=\"list_skills\",code=\"ok\"}",
+        "escurel_tool_call_seconds_bucket",
+        "escurel_pages ",
+        "escurel_index_lag_records{view=\"text\"}",
+        "escurel_held_deletions 0",
+    ] {
         assert!(text.contains(name), "{name}\n{text}");
     }
 }
@@ -125,11 +221,25 @@ async fn tools_over_plain_http() {
         ("/api/tools/serch", "{}", 404, "unknown_tool"),
         ("/api/tools/search", "{", 400, "parse_error"),
         ("/api/tools/search", "[]", 400, "parse_error"),
-        ("/api/tools/search", r#"{"q":"x","kk":1}"#, 400, "unknown_argument"),
-        ("/api/tools/list_instances", r#"{"skill_id":"custmer"}"#, 404, "skill_not_found"),
+        (
+            "/api/tools/search",
+            r#"{"q":"x","kk":1}"#,
+            400,
+            "unknown_argument",
+        ),
+        (
+            "/api/tools/list_instances",
+            r#"{"skill_id":"custmer"}"#,
+            404,
+            "skill_not_found",
+        ),
     ] {
         let (status, answer) = post(path, body).await;
-        assert_eq!((status, answer["error"]["code"].as_str()), (want, Some(code)), "{path} {answer}");
+        assert_eq!(
+            (status, answer["error"]["code"].as_str()),
+            (want, Some(code)),
+            "{path} {answer}"
+        );
         assert!(answer["error"]["message"].is_string() && answer["error"]["retryable"] == false);
     }
 }
@@ -149,14 +259,23 @@ async fn hosts_and_origins() {
         (vec![("origin", "null")], 403),
     ] {
         let response = send(build("POST", "/mcp", &headers, PING)).await;
-        let allowed = response.headers().get("access-control-allow-origin").cloned();
+        let allowed = response
+            .headers()
+            .get("access-control-allow-origin")
+            .cloned();
         let (status, body) = json_of(response).await;
         assert_eq!(status, want, "{headers:?} {body}");
         if headers[0].0 == "origin" {
             assert_eq!(allowed.is_some(), want == 200, "{headers:?}");
         }
         if want == 403 {
-            assert!(body["error"]["message"].as_str().unwrap().contains("ESCUREL_ALLOWED_"), "{body}");
+            assert!(
+                body["error"]["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("ESCUREL_ALLOWED_"),
+                "{body}"
+            );
         }
     }
     let absolute = build("POST", "http://evil.example/mcp", &[], PING);
@@ -167,38 +286,89 @@ async fn hosts_and_origins() {
 
 #[tokio::test]
 async fn preflight() {
-    let asks = [("origin", "https://app.example"), ("access-control-request-method", "POST")];
+    let asks = [
+        ("origin", "https://app.example"),
+        ("access-control-request-method", "POST"),
+    ];
     let response = send(build("OPTIONS", "/mcp", &asks, "")).await;
     assert_eq!(response.status(), 204);
     let headers = response.headers();
-    assert_eq!(headers["access-control-allow-origin"], "https://app.example");
-    for name in ["authorization", "content-type", "accept", "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id", "last-event-id"] {
-        assert!(headers["access-control-allow-headers"].to_str().unwrap().contains(name), "{name}");
+    assert_eq!(
+        headers["access-control-allow-origin"],
+        "https://app.example"
+    );
+    for name in [
+        "authorization",
+        "content-type",
+        "accept",
+        "mcp-protocol-version",
+        "mcp-method",
+        "mcp-name",
+        "mcp-session-id",
+        "last-event-id",
+    ] {
+        assert!(
+            headers["access-control-allow-headers"]
+                .to_str()
+                .unwrap()
+                .contains(name),
+            "{name}"
+        );
     }
-    assert_eq!(send(build("OPTIONS", "/mcp", &[("origin", "https://evil.example")], "")).await.status(), 403);
+    assert_eq!(
+        send(build(
+            "OPTIONS",
+            "/mcp",
+            &[("origin", "https://evil.example")],
+            ""
+        ))
+        .await
+        .status(),
+        403
+    );
 }
 
 #[tokio::test]
 async fn bodies_in_pieces_and_bodies_too_large() {
     let filler = " ".repeat(100_000);
     let text = format!("{filler}{PING}");
-    let pieces = text.into_bytes().into_iter().map(|b| Ok::<_, std::io::Error>(Bytes::from(vec![b])));
-    let (status, body) = json_of(send(build("POST", "/mcp", &[], Body::from_stream(stream::iter(pieces)))).await).await;
+    let pieces = text
+        .into_bytes()
+        .into_iter()
+        .map(|b| Ok::<_, std::io::Error>(Bytes::from(vec![b])));
+    let (status, body) = json_of(
+        send(build(
+            "POST",
+            "/mcp",
+            &[],
+            Body::from_stream(stream::iter(pieces)),
+        ))
+        .await,
+    )
+    .await;
     assert_eq!((status, &body["result"]), (200, &json!({})));
     for path in ["/mcp", "/api/tools/search"] {
-        let (status, body) = json_of(send(build("POST", path, &[], vec![b' '; 200_001])).await).await;
+        let (status, body) =
+            json_of(send(build("POST", path, &[], vec![b' '; 200_001])).await).await;
         assert_eq!(status, 413, "{body}");
         assert!(body.to_string().contains("body_too_large"));
     }
-    let broken = stream::iter([Ok(Bytes::from_static(b"{")), Err(std::io::Error::other("gone"))]);
-    let (status, _) = json_of(send(build("POST", "/mcp", &[], Body::from_stream(broken))).await).await;
+    let broken = stream::iter([
+        Ok(Bytes::from_static(b"{")),
+        Err(std::io::Error::other("gone")),
+    ]);
+    let (status, _) =
+        json_of(send(build("POST", "/mcp", &[], Body::from_stream(broken))).await).await;
     assert_eq!(status, 400);
 }
 
 #[tokio::test]
 async fn modern_headers_are_read() {
     let body = json!({"jsonrpc": "2.0", "id": "a", "method": "tools/list", "params": {"_meta": meta("2026-07-28")}}).to_string();
-    let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/list")];
+    let headers = [
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/list"),
+    ];
     let (status, answer) = json_of(send(build("POST", "/mcp", &headers, body.clone())).await).await;
     assert_eq!((status, answer["id"].as_str()), (200, Some("a")));
     assert!(answer["result"]["ttlMs"].is_u64());
@@ -211,7 +381,10 @@ async fn upkeep_is_for_the_socket_only() {
     assert_eq!(post("/local/verify", "").await.0, 404);
     let mut app = app();
     app.guard = None;
-    let response = local_router(app).oneshot(build("POST", "/local/verify", &[("host", "x")], "")).await.unwrap();
+    let response = local_router(app)
+        .oneshot(build("POST", "/local/verify", &[("host", "x")], ""))
+        .await
+        .unwrap();
     let (status, report) = json_of(response).await;
     assert_eq!(status, 200, "{report}");
     assert!(report["findings"].is_array());

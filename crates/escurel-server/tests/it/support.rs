@@ -9,25 +9,44 @@ use escurel_server::mcp::{Context, Headers, handle};
 use serde_json::{Value, json};
 
 const PAGES: &[(&str, &str)] = &[
-    ("markdown/skills/customer.md", "---\ntype: skill\nid: customer\ndescription: Who buys.\n---\n# Customer\n"),
+    (
+        "markdown/skills/customer.md",
+        "---\ntype: skill\nid: customer\ndescription: Who buys.\n---\n# Customer\n",
+    ),
     (
         "markdown/instances/customer/acme.md",
         "---\nskill: customer\nid: acme\n---\n# Acme\n\nRenewal is at risk, see [[customer::süd]].\n\n## Risk\n\nHigh.\n",
     ),
-    ("markdown/instances/customer/süd.md", "---\nskill: customer\nid: süd\n---\n# Süd GmbH & Söhne\n\nQuiet.\n"),
-    ("markdown/instances/customer/50% off.md", "---\nskill: customer\nid: fifty\n---\n# Fifty\n"),
+    (
+        "markdown/instances/customer/süd.md",
+        "---\nskill: customer\nid: süd\n---\n# Süd GmbH & Söhne\n\nQuiet.\n",
+    ),
+    (
+        "markdown/instances/customer/50% off.md",
+        "---\nskill: customer\nid: fifty\n---\n# Fifty\n",
+    ),
 ];
 
 pub const ACME: &str = "markdown/instances/customer/acme.md";
 
 /// One for all tests: they only read.
-pub static SERVICE: LazyLock<Arc<Service>> = LazyLock::new(|| Arc::new(Service::new(Kb::in_memory(PAGES), false)));
+pub static SERVICE: LazyLock<Arc<Service>> =
+    LazyLock::new(|| Arc::new(Service::new(Kb::in_memory(PAGES), false)));
 
 /// Status and parsed body of the answer to `body`.
 pub fn raw(headers: Option<Headers<'_>>, body: &[u8]) -> (u16, Value) {
     let caller = Caller::local();
-    let reply = handle(Context { service: &SERVICE, caller: &caller }, headers.as_ref(), body);
-    let body = reply.body.map(|text| serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")));
+    let reply = handle(
+        Context {
+            service: &SERVICE,
+            caller: &caller,
+        },
+        headers.as_ref(),
+        body,
+    );
+    let body = reply
+        .body
+        .map(|text| serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")));
     (reply.status, body.unwrap_or(Value::Null))
 }
 
@@ -36,8 +55,14 @@ pub fn request(id: Value, method: &str, params: Value) -> Value {
 }
 
 pub fn legacy(method: &str, params: Value) -> (u16, Value) {
-    let headers = Headers { version: Some("2025-11-25"), ..Headers::default() };
-    raw(Some(headers), request(json!(1), method, params).to_string().as_bytes())
+    let headers = Headers {
+        version: Some("2025-11-25"),
+        ..Headers::default()
+    };
+    raw(
+        Some(headers),
+        request(json!(1), method, params).to_string().as_bytes(),
+    )
 }
 
 /// What a modern client says about itself.
@@ -51,9 +76,20 @@ pub fn meta(version: &str) -> Value {
 
 pub fn modern(method: &str, mut params: Value) -> (u16, Value) {
     params["_meta"] = meta("2026-07-28");
-    let name = params.get("name").or(params.get("uri")).and_then(Value::as_str).map(str::to_owned);
-    let headers = Headers { version: Some("2026-07-28"), method: Some(method), name: name.as_deref() };
-    raw(Some(headers), request(json!("m"), method, params).to_string().as_bytes())
+    let name = params
+        .get("name")
+        .or(params.get("uri"))
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    let headers = Headers {
+        version: Some("2026-07-28"),
+        method: Some(method),
+        name: name.as_deref(),
+    };
+    raw(
+        Some(headers),
+        request(json!("m"), method, params).to_string().as_bytes(),
+    )
 }
 
 /// Both eras must agree on a result, the modern stamp aside.
@@ -63,7 +99,10 @@ pub fn both(method: &str, params: Value) -> Value {
     assert_eq!((status, modern_status), (200, 200), "{old} {new}");
     let (old, mut new) = (old["result"].clone(), new["result"].clone());
     assert_eq!(new["resultType"], "complete", "{new}");
-    assert_eq!(new["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "escurel");
+    assert_eq!(
+        new["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
+        "escurel"
+    );
     if let Some(new) = new.as_object_mut() {
         new.remove("resultType");
         if old.get("_meta").is_none() {
@@ -78,5 +117,7 @@ pub fn both(method: &str, params: Value) -> Value {
 }
 
 pub fn code(answer: &Value) -> i64 {
-    answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error: {answer}"))
+    answer["error"]["code"]
+        .as_i64()
+        .unwrap_or_else(|| panic!("no error: {answer}"))
 }

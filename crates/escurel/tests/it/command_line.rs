@@ -6,7 +6,8 @@ use crate::support::{Place, Server};
 fn answers_are_the_same_with_and_without_a_server() {
     let place = Place::new();
     let ask = || {
-        let (code, out, err) = place.run(&["search", "renewal", "--k", "5", "--folder", place.vault()]);
+        let (code, out, err) =
+            place.run(&["search", "renewal", "--k", "5", "--folder", place.vault()]);
         assert_eq!(code, 0, "{err}");
         let answer: Value = serde_json::from_str(&out).unwrap();
         answer["hits"][0]["page_id"].as_str().unwrap().to_owned()
@@ -22,9 +23,26 @@ fn exit_codes() {
     let place = Place::new();
     for (args, code, part) in [
         (vec!["search", "--nonsense"], 2, "--nonsense"),
-        (vec!["search", "x", "--k", "many", "--folder", place.vault()], 2, "invalid_argument: "),
-        (vec!["list-instances", "nothing-like-it", "--folder", place.vault()], 1, "skill_not_found: "),
-        (vec!["search", "x", "--folder", "/nowhere"], 2, "folder_not_found: "),
+        (
+            vec!["search", "x", "--k", "many", "--folder", place.vault()],
+            2,
+            "invalid_argument: ",
+        ),
+        (
+            vec![
+                "list-instances",
+                "nothing-like-it",
+                "--folder",
+                place.vault(),
+            ],
+            1,
+            "skill_not_found: ",
+        ),
+        (
+            vec!["search", "x", "--folder", "/nowhere"],
+            2,
+            "folder_not_found: ",
+        ),
         (vec![], 2, "Usage"),
     ] {
         let (got, out, err) = place.run(&args);
@@ -45,7 +63,12 @@ fn upkeep() {
     assert!(out.contains("\"pages\""), "{out}");
     let (code, out, err) = place.run(&[&["journal", "export"][..], &folder].concat());
     assert_eq!(code, 0, "{err}");
-    assert!(out.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()) && !out.is_empty(), "{out}");
+    assert!(
+        out.lines()
+            .all(|line| serde_json::from_str::<Value>(line).is_ok())
+            && !out.is_empty(),
+        "{out}"
+    );
     let server = Server::start(&place, &[place.vault()]);
     server.wait_ready();
     let (code, served, err) = place.run(&[&["journal", "export"][..], &folder].concat());
@@ -61,7 +84,13 @@ fn upkeep() {
 fn help_teaches() {
     let place = Place::new();
     let (code, out, _) = place.run(&["--help"]);
-    assert!(code == 0 && out.contains("Examples:") && out.contains("escurel serve ~/notes") && out.contains("Exit codes"), "{out}");
+    assert!(
+        code == 0
+            && out.contains("Examples:")
+            && out.contains("escurel serve ~/notes")
+            && out.contains("Exit codes"),
+        "{out}"
+    );
     for command in ["serve", "mcp", "search", "expand", "verify"] {
         let (code, out, _) = place.run(&[command, "--help"]);
         assert!(code == 0 && out.contains("Usage: escurel"), "{out}");
@@ -70,5 +99,8 @@ fn help_teaches() {
         assert!(place.run(&["completions", shell]).1.contains("list-skills"));
     }
     assert!(place.run(&["man"]).1.contains(".TH escurel"));
-    assert_eq!(place.run(&["version"]).1.trim(), format!("escurel {}", env!("CARGO_PKG_VERSION")));
+    assert_eq!(
+        place.run(&["version"]).1.trim(),
+        format!("escurel {}", env!("CARGO_PKG_VERSION"))
+    );
 }

@@ -8,15 +8,33 @@ fn a_vault_is_served_in_place() {
     let mut server = Server::start(&place, &[place.vault()]);
     let told = server.announcement();
     let url = format!("http://{}/mcp", server.address);
-    for part in ["pages", "broken links", &format!("claude mcp add --transport http escurel {url}"), "\"mcpServers\"", "mcp '"] {
+    for part in [
+        "pages",
+        "broken links",
+        &format!("claude mcp add --transport http escurel {url}"),
+        "\"mcpServers\"",
+        "mcp '",
+    ] {
         assert!(told.contains(part), "{part}\n{told}");
     }
     server.wait_ready();
     let hits = call(&server.address, "search", json!({"q": "renewal"}));
-    assert_eq!(hits["structuredContent"]["hits"][0]["page_id"], "acme.md", "{hits}");
-    let (status, _) = http(&server.address, "POST", "/mcp", "host: evil.example\r\ncontent-type: application/json\r\n", "{}");
+    assert_eq!(
+        hits["structuredContent"]["hits"][0]["page_id"], "acme.md",
+        "{hits}"
+    );
+    let (status, _) = http(
+        &server.address,
+        "POST",
+        "/mcp",
+        "host: evil.example\r\ncontent-type: application/json\r\n",
+        "{}",
+    );
     assert!(status == 400 || status == 403, "{status}");
-    let added: Vec<_> = std::fs::read_dir(&place.vault).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let added: Vec<_> = std::fs::read_dir(&place.vault)
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
     assert_eq!(added.len(), 3, "only .escurel is added: {added:?}");
     server.signal("TERM");
     assert_eq!(server.exit_code(), Some(0));
@@ -30,7 +48,12 @@ fn the_demo_is_served_without_a_path() {
     server.wait_ready();
     let skills = call(&server.address, "list_skills", json!({}));
     assert!(skills.to_string().contains("customer"), "{skills}");
-    assert!(exists(&place.home.path().join(".local/share/escurel/demo/tenants/demo/markdown/skills")));
+    assert!(exists(
+        &place
+            .home
+            .path()
+            .join(".local/share/escurel/demo/tenants/demo/markdown/skills")
+    ));
     server.signal("INT");
     assert_eq!(server.exit_code(), Some(0));
 }
@@ -42,7 +65,10 @@ fn a_second_server_is_refused() {
     let (code, out, err) = place.run(&["serve", place.vault(), "--listen", "127.0.0.1:0"]);
     assert_eq!((code, out.as_str()), (3, ""), "{err}");
     let pid = server.pid().to_string();
-    assert!(err.starts_with("store_locked: ") && err.contains(&pid) && err.contains(&server.address), "{err}");
+    assert!(
+        err.starts_with("store_locked: ") && err.contains(&pid) && err.contains(&server.address),
+        "{err}"
+    );
 }
 
 #[test]
@@ -53,7 +79,10 @@ fn a_taken_port_is_named() {
     let (code, _, err) = place.run(&["serve", place.vault(), "--listen", &address]);
     assert_eq!(code, 3, "{err}");
     let port = address.rsplit(':').next().unwrap();
-    assert!(err.contains("port_in_use") && err.contains(port) && err.contains("--listen"), "{err}");
+    assert!(
+        err.contains("port_in_use") && err.contains(port) && err.contains("--listen"),
+        "{err}"
+    );
     let mut server = Server::start(&place, &[place.vault()]);
     server.signal("TERM");
     assert_eq!(server.exit_code(), Some(0), "the folder was free again");
@@ -64,14 +93,25 @@ fn settings_that_cannot_be_kept_stop_the_start() {
     let place = Place::new();
     let (code, _, err) = place.run(&["serve", place.vault(), "--listen", "0.0.0.0:0"]);
     assert!(code == 2 && err.contains("--insecure"), "{code} {err}");
-    for (name, part) in [("ESCUREL_LISTE", "ESCUREL_LISTEN"), ("ESCUREL_OIDC_ISSUER", "does not have token verification")] {
-        let done = place.command().args(["serve", place.vault()]).env(name, "x").output().unwrap();
+    for (name, part) in [
+        ("ESCUREL_LISTE", "ESCUREL_LISTEN"),
+        ("ESCUREL_OIDC_ISSUER", "does not have token verification"),
+    ] {
+        let done = place
+            .command()
+            .args(["serve", place.vault()])
+            .env(name, "x")
+            .output()
+            .unwrap();
         let err = String::from_utf8(done.stderr).unwrap();
         assert!(done.status.code() == Some(2) && err.contains(part), "{err}");
     }
     let (code, _, err) = place.run(&["serve", "/nowhere/at/all"]);
     assert!(code != 0 && err.contains("/nowhere/at/all"), "{code} {err}");
-    assert!(!exists(&place.vault.join(".escurel")), "nothing was touched");
+    assert!(
+        !exists(&place.vault.join(".escurel")),
+        "nothing was touched"
+    );
 }
 
 #[test]

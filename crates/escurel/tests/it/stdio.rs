@@ -17,7 +17,10 @@ fn both_eras_on_one_pipe() {
     assert_eq!(found["result"]["resultType"], "complete");
     agent.write("{broken");
     let answer = agent.read();
-    assert!(answer["error"]["code"] == -32700 && answer.get("id").is_none(), "{answer}");
+    assert!(
+        answer["error"]["code"] == -32700 && answer.get("id").is_none(),
+        "{answer}"
+    );
     assert_eq!(agent.end(), Some(0));
 }
 
@@ -29,7 +32,9 @@ fn many_requests_at_once_are_all_answered() {
     for id in 0..COUNT {
         agent.write(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "search", "arguments": {"q": "renewal"}}}).to_string());
     }
-    let mut ids: Vec<u64> = (0..COUNT).map(|_| agent.read()["id"].as_u64().unwrap()).collect();
+    let mut ids: Vec<u64> = (0..COUNT)
+        .map(|_| agent.read()["id"].as_u64().unwrap())
+        .collect();
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), COUNT);
@@ -63,7 +68,11 @@ fn agents_share_a_server() {
     for agent in &mut agents {
         assert_eq!(agent.search(), "acme.md");
     }
-    assert!(killed.elapsed() < Duration::from_secs(5), "{:?}", killed.elapsed());
+    assert!(
+        killed.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        killed.elapsed()
+    );
 }
 
 #[test]
@@ -73,7 +82,10 @@ fn a_killed_owner_is_replaced_without_being_asked() {
     assert_eq!(first.search(), "acme.md");
     let mut second = Agent::start(&place);
     let mut third = Agent::start(&place);
-    assert_eq!((second.search(), third.search()), (json!("acme.md"), json!("acme.md")));
+    assert_eq!(
+        (second.search(), third.search()),
+        (json!("acme.md"), json!("acme.md"))
+    );
     first.kill();
     // Somebody owns the folder again, so the command line is answered by it.
     let (code, out, err) = place.run(&["search", "renewal", "--folder", place.vault()]);

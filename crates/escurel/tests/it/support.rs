@@ -23,7 +23,11 @@ impl Place {
         let home = tempfile::tempdir().unwrap();
         let vault = home.path().join("my notes");
         std::fs::create_dir(&vault).unwrap();
-        std::fs::write(vault.join("acme.md"), "# Acme\n\nThe renewal is at risk, see [[sued]].\n").unwrap();
+        std::fs::write(
+            vault.join("acme.md"),
+            "# Acme\n\nThe renewal is at risk, see [[sued]].\n",
+        )
+        .unwrap();
         std::fs::write(vault.join("sued.md"), "# Süd\n\nQuiet.\n").unwrap();
         Place { home, vault }
     }
@@ -36,8 +40,13 @@ impl Place {
                 command.env_remove(name);
             }
         }
-        command.env("HOME", self.home.path()).current_dir(self.home.path());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .env("HOME", self.home.path())
+            .current_dir(self.home.path());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -45,7 +54,11 @@ impl Place {
     pub fn run(&self, args: &[&str]) -> (i32, String, String) {
         let done = self.command().args(args).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (done.status.code().unwrap_or(-1), text(done.stdout), text(done.stderr))
+        (
+            done.status.code().unwrap_or(-1),
+            text(done.stdout),
+            text(done.stderr),
+        )
     }
 
     pub fn vault(&self) -> &str {
@@ -62,11 +75,27 @@ pub struct Server {
 
 impl Server {
     pub fn start(place: &Place, args: &[&str]) -> Server {
-        let mut child = place.command().arg("serve").args(args).args(["--listen", "127.0.0.1:0"]).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut child = place
+            .command()
+            .arg("serve")
+            .args(args)
+            .args(["--listen", "127.0.0.1:0"])
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
         let lines = lines_of(child.stdout.take().unwrap());
         let first = lines.recv_timeout(PATIENCE).unwrap();
-        let address = first.split("http://").nth(1).unwrap().trim_end_matches("/mcp").to_owned();
-        Server { child, address, lines }
+        let address = first
+            .split("http://")
+            .nth(1)
+            .unwrap()
+            .trim_end_matches("/mcp")
+            .to_owned();
+        Server {
+            child,
+            address,
+            lines,
+        }
     }
 
     /// All output until it says how to connect.
@@ -93,7 +122,13 @@ impl Server {
 
     pub fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args([&format!("-{name}"), &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
     }
 
     pub fn exit_code(&mut self) -> Option<i32> {
@@ -135,19 +170,33 @@ fn lines_of(output: impl Read + Send + 'static) -> Receiver<String> {
 pub fn http(address: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
     let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
-    let request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}");
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+    );
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
     let answer = String::from_utf8_lossy(&answer).into_owned();
-    let status = answer.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or(0);
+    let status = answer
+        .split(' ')
+        .nth(1)
+        .and_then(|s| s.parse().ok())
+        .unwrap_or(0);
     let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
     (status, serde_json::from_str(body).unwrap_or(Value::Null))
 }
 
 pub fn call(address: &str, tool: &str, arguments: Value) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
-    http(address, "POST", "/mcp", "content-type: application/json\r\n", &body.to_string()).1["result"].clone()
+    http(
+        address,
+        "POST",
+        "/mcp",
+        "content-type: application/json\r\n",
+        &body.to_string(),
+    )
+    .1["result"]
+        .clone()
 }
 
 /// An agent's own server.
@@ -160,9 +209,20 @@ pub struct Agent {
 
 impl Agent {
     pub fn start(place: &Place) -> Agent {
-        let mut child = place.command().args(["mcp", place.vault()]).stdin(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut child = place
+            .command()
+            .args(["mcp", place.vault()])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
         let (input, replies) = (child.stdin.take(), lines_of(child.stdout.take().unwrap()));
-        Agent { child, input, replies, next: 0 }
+        Agent {
+            child,
+            input,
+            replies,
+            next: 0,
+        }
     }
 
     pub fn write(&mut self, line: &str) {
@@ -179,7 +239,9 @@ impl Agent {
     pub fn ask(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;
-        self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
+        self.write(
+            &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(),
+        );
         let answer = self.read();
         assert_eq!(answer["id"], id, "{answer}");
         answer
@@ -187,7 +249,10 @@ impl Agent {
 
     /// Titles found for "renewal".
     pub fn search(&mut self) -> Value {
-        let answer = self.ask("tools/call", json!({"name": "search", "arguments": {"q": "renewal"}}));
+        let answer = self.ask(
+            "tools/call",
+            json!({"name": "search", "arguments": {"q": "renewal"}}),
+        );
         answer["result"]["structuredContent"]["hits"][0]["page_id"].clone()
     }
 
