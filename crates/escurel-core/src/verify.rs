@@ -8,7 +8,7 @@ use escurel_index::{Entry, Facts};
 use escurel_store::{Kind, Record, RootState, Uid};
 use rayon::prelude::*;
 
-use crate::api::{Finding, VerifyReport};
+use crate::api::{Finding, Status, VerifyReport};
 use crate::builtin::is_builtin;
 use crate::facts::digest;
 use crate::kb::Core;
@@ -150,6 +150,16 @@ impl Core {
             findings.push(Finding { part: "sql_index", item, problem });
         }
         Ok(())
+    }
+
+    /// Derives the whole index again. Only while nobody serves the folder: see [`crate::Kb::forget_index`].
+    ///
+    /// # Errors
+    /// `admin_required`, `store_locked`.
+    pub fn rebuild(&self, caller: &Caller, _progress: &mut dyn FnMut(&Status)) -> Result<Status> {
+        self.demand_admin(caller)?;
+        let why = "The folder is being served; its index can only be derived again while it is not.";
+        Err(Refusal::new(Code::StoreLocked, why))
     }
 
     /// Lets held deletions happen; answers how many.
