@@ -74,10 +74,15 @@ fn upkeep() {
     let (code, served, err) = place.run(&[&["journal", "export"][..], &folder].concat());
     assert_eq!(code, 0, "{err}");
     assert!(served.starts_with(out.lines().next().unwrap()));
-    for command in ["verify", "rebuild", "confirm-deletions"] {
+    for command in ["verify", "confirm-deletions"] {
         let (code, out, err) = place.run(&[&[command][..], &folder].concat());
         assert_eq!(code, 0, "{command} {out} {err}");
     }
+    let (code, _, err) = place.run(&[&["rebuild"][..], &folder].concat());
+    assert!(
+        code == 3 && err.starts_with("store_locked: "),
+        "an index in use is not thrown away: {code} {err}"
+    );
 }
 
 #[test]
