@@ -212,7 +212,8 @@ pub struct InstancesRequest {
 #[derive(Clone, Debug)]
 pub struct InstanceRow {
     pub page: PageRef,
-    pub frontmatter: Map<String, Value>,
+    /// JSON text of the frontmatter: lists are long, and mostly passed on as they are.
+    pub frontmatter: String,
     pub at: Option<String>,
 }
 

@@ -14,7 +14,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
-use serde_json::Value;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Outcome {
@@ -83,7 +82,7 @@ impl Metrics {
         }
     }
 
-    pub fn called(&self, tool: &str, outcome: &Result<Value, DispatchError>, took: Duration) {
+    pub fn called(&self, tool: &str, outcome: &Result<String, DispatchError>, took: Duration) {
         let code = match outcome {
             Ok(_) => "ok".to_owned(),
             Err(DispatchError::Refused(refusal)) => refusal.code.name().to_owned(),

@@ -39,11 +39,11 @@ impl Service {
         }
     }
 
-    /// Where a call of this tool may run; unknown names are refused at once.
-    pub fn run_of(&self, tool: &str) -> Run {
+    /// Where this call may run; unknown names are refused at once.
+    pub fn run_of(&self, tool: &str, arguments: &Value) -> Run {
         self.catalog
             .find(tool)
-            .map_or(Run::Inline, |entry| entry.spec.run)
+            .map_or(Run::Inline, |entry| entry.spec.run.of(arguments))
     }
 
     /// Calls a tool. A handler that panics costs its caller an answer, nobody else.
@@ -52,7 +52,7 @@ impl Service {
         caller: &Caller,
         tool: &str,
         arguments: Value,
-    ) -> Result<Value, DispatchError> {
+    ) -> Result<String, DispatchError> {
         let begun = Instant::now();
         let cx = Call {
             kb: &self.kb,

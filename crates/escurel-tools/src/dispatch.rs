@@ -29,8 +29,8 @@ fn hint(nearest: &Option<String>) -> String {
     nearest.as_ref().map_or_else(String::new, |n| format!(" Did you mean {n}?"))
 }
 
-/// Finds the tool, checks the scope and the arguments, and runs it.
-pub fn dispatch(catalog: &Catalog, cx: &Call<'_>, name: &str, arguments: Value) -> Result<Value, DispatchError> {
+/// Finds the tool, checks the scope and the arguments, and runs it. The answer is JSON text.
+pub fn dispatch(catalog: &Catalog, cx: &Call<'_>, name: &str, arguments: Value) -> Result<String, DispatchError> {
     let Some(position) = catalog.position(name) else {
         return Err(unknown_tool(catalog, cx, name));
     };

@@ -45,7 +45,20 @@ pub enum Quota {
 pub enum Run {
     /// Microseconds and no disk: on the thread that took the request.
     Inline,
+    /// As `Inline`, unless the call has this argument.
+    InlineWithout(&'static str),
     Blocking,
+}
+
+impl Run {
+    /// Where one call runs: `Inline` or `Blocking`.
+    pub fn of(self, arguments: &serde_json::Value) -> Run {
+        match self {
+            Run::InlineWithout(argument) if arguments.get(argument).is_none_or(|v| v.is_null()) => Run::Inline,
+            Run::InlineWithout(_) => Run::Blocking,
+            run => run,
+        }
+    }
 }
 
 /// A refusal for which the contract prints a JSON-RPC number.

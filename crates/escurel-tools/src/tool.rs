@@ -29,17 +29,17 @@ pub struct Entry {
     pub spec: Spec,
     pub(crate) input: fn() -> Value,
     pub(crate) output: fn() -> Value,
-    pub(crate) run: fn(&Call<'_>, Value) -> Result<Value, Refusal>,
+    pub(crate) run: fn(&Call<'_>, Value) -> Result<String, Refusal>,
 }
 
 pub const fn entry<T: Tool>() -> Entry {
     Entry { spec: T::SPEC, input: schema::input::<T>, output: schema::output::<T::Output>, run: run::<T> }
 }
 
-fn run<T: Tool>(cx: &Call<'_>, arguments: Value) -> Result<Value, Refusal> {
+fn run<T: Tool>(cx: &Call<'_>, arguments: Value) -> Result<String, Refusal> {
     let tool: T = serde_json::from_value(arguments)
         .map_err(|e| Refusal::new(Code::InvalidArgument, format!("arguments: {e}.")))?;
     let output = tool.call(cx)?;
-    serde_json::to_value(output)
+    serde_json::to_string(&output)
         .map_err(|e| Refusal::new(Code::Internal, format!("The answer could not be written as JSON: {e}.")))
 }

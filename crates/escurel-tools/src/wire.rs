@@ -8,6 +8,7 @@ use escurel_core::Refusal;
 use escurel_md as md;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// Version numbers are `v3` on the wire.
@@ -122,6 +123,11 @@ impl From<md::Issue> for Issue {
         };
         Issue { severity, code: i.code.into(), location: i.location, message: i.message, suggestion: i.suggestion }
     }
+}
+
+/// JSON text that is copied into the answer as it is.
+pub fn raw(json: String) -> Box<RawValue> {
+    RawValue::from_string(json).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// A refusal as `data` of an error and as `_meta["escurel/error"]` of a result.

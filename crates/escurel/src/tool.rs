@@ -41,7 +41,8 @@ pub fn run(config: Config, name: &str, given: &ArgMatches) -> Result<ExitCode, F
                 arguments,
             );
             kb.close();
-            answered.map_err(failure)?
+            let answer = answered.map_err(failure)?;
+            serde_json::from_str(&answer).map_err(|e| Failure::coded("internal", &e.to_string()))?
         }
     };
     if show::for_people(given) {

@@ -74,7 +74,7 @@ impl Core {
                 reference.page_id = page.path.clone();
                 reference.version = version.version;
                 reference.last_written_by = None;
-                rows.push((Cursor { at: page.at, path: page.path }, InstanceRow { page: reference, at: at_text(&frontmatter), frontmatter }));
+                rows.push((Cursor { at: page.at, path: page.path }, InstanceRow { page: reference, at: at_text(&page.frontmatter), frontmatter: page.frontmatter }));
             }
         }
         rows.sort_by(|(a, _), (b, _)| compare(a, b, request.order));
@@ -106,12 +106,20 @@ fn page_of(rows: impl Iterator<Item = (Cursor, InstanceRow)>, request: &Instance
 }
 
 fn row(entry: &Arc<Entry>) -> InstanceRow {
-    let frontmatter = entry.facts.frontmatter_map();
-    InstanceRow { page: page_ref(entry), at: at_text(&frontmatter), frontmatter }
+    let frontmatter = &*entry.facts.frontmatter;
+    InstanceRow { page: page_ref(entry), at: at_text(frontmatter), frontmatter: frontmatter.to_owned() }
 }
 
-fn at_text(frontmatter: &Map<String, Value>) -> Option<String> {
-    frontmatter.get("at").and_then(Value::as_str).map(str::to_owned)
+/// `at` as it is written; the rest of the frontmatter is not read.
+fn at_text(frontmatter: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct At {
+        at: Option<Value>,
+    }
+    match serde_json::from_str::<At>(frontmatter).ok()?.at? {
+        Value::String(at) => Some(at),
+        _ => None,
+    }
 }
 
 fn entry_matches(entry: &Entry, request: &InstancesRequest) -> bool {

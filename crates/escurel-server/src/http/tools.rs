@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use super::problem::{json_response, of_dispatch, problem};
 use super::{App, body};
 
-type Outcome = Result<Value, DispatchError>;
+/// JSON text, or why not.
+type Outcome = Result<String, DispatchError>;
 
 pub async fn call(
     State(app): State<App>,
@@ -44,13 +45,13 @@ async fn answer(app: App, name: String, request: Request) -> Response {
         Err(message) => return problem(400, "parse_error", &message),
     };
     match run(app, name, arguments).await {
-        Ok(value) => json_response(200, value.to_string()),
+        Ok(answer) => json_response(200, answer),
         Err(error) => of_dispatch(&error),
     }
 }
 
 async fn run(app: App, name: String, arguments: Value) -> Outcome {
-    if app.service.run_of(&name) == Run::Inline {
+    if app.service.run_of(&name, &arguments) == Run::Inline {
         return app.service.call(&app.caller, &name, arguments);
     }
     let (service, caller) = (Arc::clone(&app.service), Arc::clone(&app.caller));

@@ -135,7 +135,7 @@ fn call(service: &Service, params: Params) -> Result<Method, RpcError> {
             ));
         }
     };
-    let run = service.run_of(&name);
+    let run = service.run_of(&name, &arguments);
     Ok(Method::ToolsCall {
         name,
         arguments,

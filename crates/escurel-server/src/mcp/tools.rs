@@ -2,6 +2,7 @@
 
 use escurel_core::Refusal;
 use escurel_tools::{DispatchError, refusal_json};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::reply::{Answer, RpcError};
@@ -14,18 +15,24 @@ pub fn call(cx: Context<'_>, name: &str, arguments: Value) -> Result<Answer, Rpc
         return Ok(answer);
     }
     match cx.service.call(cx.caller, name, arguments) {
-        Ok(value) => Ok(success(&value)),
+        Ok(answer) => Ok(success(&answer)),
         Err(DispatchError::Refused(refusal)) => Ok(refused(&refusal)),
         Err(error) => Err(rpc(&error)),
     }
 }
 
 /// The same facts twice, because clients read either: as data and as text.
-fn success(value: &Value) -> Answer {
-    let text = value.to_string();
+fn success(json: &str) -> Answer {
     Answer::default()
-        .with("content", &[json!({"type": "text", "text": text})])
-        .with_json("structuredContent", &text)
+        .with("content", &[Text { kind: "text", text: json }])
+        .with_json("structuredContent", json)
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
 }
 
 /// No structured content: the output schema describes successes only.

@@ -2,6 +2,7 @@ use escurel_core::api as core;
 use escurel_core::{Code, Refusal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::spec::{Cli, Effect, Execution, Numbered, Quota, Run, Scope, Spec};
@@ -81,7 +82,8 @@ struct Instance {
     /// Version of the text, such as v3.
     version: String,
     /// All keys of the page's header.
-    frontmatter: Map<String, Value>,
+    #[schemars(with = "Map<String, Value>")]
+    frontmatter: Box<RawValue>,
     /// When it happened or holds from; null when it has no date.
     at: Option<String>,
 }
@@ -95,7 +97,7 @@ impl Tool for ListInstances {
         execution: Execution::Deterministic,
         effect: Effect::Read,
         quota: Quota::Query,
-        run: Run::Blocking,
+        run: Run::InlineWithout("as_of"),
         argument_aliases: &[],
         numbered: &[Numbered { code: Code::CursorInvalid, at: None, number: -32602 }],
         examples: &[
@@ -149,7 +151,7 @@ impl From<core::InstanceRow> for Instance {
             skill: row.page.skill,
             title: row.page.title,
             version: crate::wire::version(row.page.version),
-            frontmatter: row.frontmatter,
+            frontmatter: crate::wire::raw(row.frontmatter),
             at: row.at,
         }
     }

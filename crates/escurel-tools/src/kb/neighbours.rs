@@ -87,7 +87,7 @@ impl Tool for Neighbours {
         execution: Execution::Deterministic,
         effect: Effect::Read,
         quota: Quota::Query,
-        run: Run::Blocking,
+        run: Run::InlineWithout("as_of"),
         argument_aliases: &[],
         numbered: &[],
         examples: &[

@@ -75,7 +75,8 @@ const SHIP: &str = "markdown/instances/decision/ship.md";
 static KB: LazyLock<Arc<Kb>> = LazyLock::new(|| Kb::in_memory(CORPUS));
 
 fn run(caller: &Caller, name: &str, arguments: Value) -> Result<Value, DispatchError> {
-    dispatch(Catalog::standard(), &Call { kb: &KB, caller }, name, arguments)
+    let answer = dispatch(Catalog::standard(), &Call { kb: &KB, caller }, name, arguments)?;
+    Ok(serde_json::from_str(&answer).unwrap())
 }
 
 /// The answer, which satisfies the tool's output schema.

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 static KB: LazyLock<Arc<Kb>> = LazyLock::new(|| Kb::in_memory(&[]));
 
 fn call(name: &str, arguments: Value) -> Result<Value, DispatchError> {
-    dispatch(Catalog::standard(), &Call { kb: &KB, caller: &Caller::local() }, name, arguments)
+    let answer = dispatch(Catalog::standard(), &Call { kb: &KB, caller: &Caller::local() }, name, arguments)?;
+    Ok(serde_json::from_str(&answer).unwrap())
 }
 
 /// The call is refused before any page is looked at.
