@@ -33,12 +33,20 @@ pub struct Caller {
 impl Caller {
     /// The person at this machine, when no verifier is configured.
     pub fn local() -> Caller {
-        Caller { subject: "local".into(), role: Role::Admin, groups: BTreeSet::new() }
+        Caller {
+            subject: "local".into(),
+            role: Role::Admin,
+            groups: BTreeSet::new(),
+        }
     }
 
     /// An ordinary caller in the given groups.
     pub fn agent(subject: impl Into<String>, groups: impl IntoIterator<Item = String>) -> Caller {
-        Caller { subject: subject.into(), role: Role::Agent, groups: groups.into_iter().collect() }
+        Caller {
+            subject: subject.into(),
+            role: Role::Agent,
+            groups: groups.into_iter().collect(),
+        }
     }
 
     pub fn is_admin(&self) -> bool {

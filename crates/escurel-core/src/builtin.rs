@@ -17,8 +17,14 @@ const PREFIX: &str = "builtin:";
 const SEQ: u64 = 0;
 
 const PAGES: &[(&str, &str)] = &[
-    ("builtin:skills/escurel.md", include_str!("../../../markdown/skills/escurel.md")),
-    ("builtin:skills/note.md", include_str!("../../../markdown/skills/note.md")),
+    (
+        "builtin:skills/escurel.md",
+        include_str!("../../../markdown/skills/escurel.md"),
+    ),
+    (
+        "builtin:skills/note.md",
+        include_str!("../../../markdown/skills/note.md"),
+    ),
 ];
 
 pub(crate) fn is_builtin(path: &str) -> bool {
@@ -26,25 +32,51 @@ pub(crate) fn is_builtin(path: &str) -> bool {
 }
 
 pub(crate) fn text(path: &str) -> Option<&'static str> {
-    PAGES.iter().find(|(p, _)| *p == path).map(|(_, text)| *text)
+    PAGES
+        .iter()
+        .find(|(p, _)| *p == path)
+        .map(|(_, text)| *text)
 }
 
 /// Built-in pages that a page of the folder replaces are found no more; the
 /// replacing page still tells what it shadows.
 pub(crate) fn settle(state: &mut LaneState) {
     for (path, _) in PAGES {
-        let Some(entry) = state.dir.by_path(path).cloned() else { continue };
-        let own = |e: &Entry| e.facts.page_type == PageType::Skill && !is_builtin(&e.path) && e.facts.scenario.is_none();
-        let link = Wikilink { id: Some(entry.facts.id.to_string()), ..Wikilink::default() };
-        let scope = Scope { scenario: None, visible: &own };
-        let shadowed = !matches!(state.dir.resolve(&link, LinkKind::Wikilink, None, &scope), Resolution::Missing);
-        if shadowed { state.live.clear(entry.no) } else { state.live.set(entry.no, SEQ) }
+        let Some(entry) = state.dir.by_path(path).cloned() else {
+            continue;
+        };
+        let own = |e: &Entry| {
+            e.facts.page_type == PageType::Skill
+                && !is_builtin(&e.path)
+                && e.facts.scenario.is_none()
+        };
+        let link = Wikilink {
+            id: Some(entry.facts.id.to_string()),
+            ..Wikilink::default()
+        };
+        let scope = Scope {
+            scenario: None,
+            visible: &own,
+        };
+        let shadowed = !matches!(
+            state.dir.resolve(&link, LinkKind::Wikilink, None, &scope),
+            Resolution::Missing
+        );
+        if shadowed {
+            state.live.clear(entry.no)
+        } else {
+            state.live.set(entry.no, SEQ)
+        }
     }
 }
 
 /// Adds the built-in pages, below everything else, and returns their text index entries.
 pub(crate) fn install(state: &mut LaneState) -> Vec<Doc> {
-    PAGES.iter().enumerate().map(|(n, (path, text))| install_one(state, n as u128, path, text)).collect()
+    PAGES
+        .iter()
+        .enumerate()
+        .map(|(n, (path, text))| install_one(state, n as u128, path, text))
+        .collect()
 }
 
 fn install_one(state: &mut LaneState, n: u128, path: &str, text: &str) -> Doc {

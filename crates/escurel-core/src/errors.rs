@@ -53,7 +53,10 @@ impl From<std::io::Error> for Refusal {
 pub(crate) fn sentence(text: &str) -> String {
     let text = text.trim();
     let mut chars = text.chars();
-    let mut sentence: String = chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default();
+    let mut sentence: String = chars
+        .next()
+        .map(|c| c.to_uppercase().chain(chars).collect())
+        .unwrap_or_default();
     if !sentence.ends_with(['.', '!', '?']) {
         sentence.push('.');
     }

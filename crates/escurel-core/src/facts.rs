@@ -19,11 +19,20 @@ impl Parsed {
     pub fn of(path: &str, bytes: &[u8], layout: Layout) -> Parsed {
         let page = escurel_md::parse(path, bytes, layout);
         let facts = Arc::new(Facts::of(&page));
-        Parsed { page, facts, digest: digest(bytes), bytes: bytes.len().try_into().unwrap_or(u32::MAX) }
+        Parsed {
+            page,
+            facts,
+            digest: digest(bytes),
+            bytes: bytes.len().try_into().unwrap_or(u32::MAX),
+        }
     }
 
     pub fn block_rows(&self) -> Vec<BlockRow> {
-        let row = |b: &escurel_md::Block| BlockRow { anchor: b.anchor.clone(), kind: b.kind, line: b.line };
+        let row = |b: &escurel_md::Block| BlockRow {
+            anchor: b.anchor.clone(),
+            kind: b.kind,
+            line: b.line,
+        };
         self.page.blocks.iter().map(row).collect()
     }
 
@@ -40,7 +49,10 @@ impl Parsed {
             tags: page.tags.clone(),
             fields_text: fields_text(&page.frontmatter),
             from,
-            units: units(page).iter().map(|unit| doc_unit(page, unit)).collect(),
+            units: units(page)
+                .iter()
+                .map(|unit| doc_unit(page, unit))
+                .collect(),
         }
     }
 }
@@ -52,12 +64,25 @@ fn names(page: &Page) -> Vec<String> {
 }
 
 fn doc_unit(page: &Page, unit: &escurel_md::Unit) -> DocUnit {
-    let blocks = page.blocks.get(unit.blocks.start as usize..unit.blocks.end as usize).unwrap_or_default();
+    let blocks = page
+        .blocks
+        .get(unit.blocks.start as usize..unit.blocks.end as usize)
+        .unwrap_or_default();
     let start_of = |b: &escurel_md::Block| b.span.start.saturating_sub(unit.span.start) as u32;
     DocUnit {
         headings: unit.headings.clone(),
-        text: page.text.get(unit.span.clone()).unwrap_or_default().to_owned(),
-        blocks: blocks.iter().map(|b| UnitBlock { anchor: b.anchor.clone(), start: start_of(b) }).collect(),
+        text: page
+            .text
+            .get(unit.span.clone())
+            .unwrap_or_default()
+            .to_owned(),
+        blocks: blocks
+            .iter()
+            .map(|b| UnitBlock {
+                anchor: b.anchor.clone(),
+                start: start_of(b),
+            })
+            .collect(),
     }
 }
 
@@ -97,6 +122,8 @@ pub(crate) fn digest(bytes: &[u8]) -> u64 {
 
 /// Can a page be called that?
 pub(crate) fn is_page_name(path: &str) -> bool {
-    let ending = path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    let ending = path
+        .rsplit_once('.')
+        .map(|(_, ending)| ending.to_ascii_lowercase());
     matches!(ending.as_deref(), Some("md" | "markdown"))
 }

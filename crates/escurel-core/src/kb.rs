@@ -122,7 +122,14 @@ impl Kb {
         let files = Arc::new(FsStore::open(&paths, options.env.clone())?);
         let index = paths.index.clone();
         let layout = layout_of(&paths);
-        Kb::start(files.clone(), Some(files), Some(paths), layout, &index, options.policy)
+        Kb::start(
+            files.clone(),
+            Some(files),
+            Some(paths),
+            layout,
+            &index,
+            options.policy,
+        )
     }
 
     /// A knowledge base whose pages and journal live in memory, for tests:
@@ -161,7 +168,9 @@ impl Kb {
         let progress = Progress::default();
         let recovered = recover::load(index, &progress);
         let text = open_text(index, recovered.generation, &progress)?;
-        let core = Arc::new(assemble(store, files, paths, layout, index, policy, recovered, text, progress));
+        let core = Arc::new(assemble(
+            store, files, paths, layout, index, policy, recovered, text, progress,
+        ));
         let threads = Mutex::new(crate::maintain::start(&core)?);
         Ok(Arc::new(Kb { core, threads }))
     }
@@ -209,7 +218,11 @@ impl Kb {
 /// Test corpora that look like a tenant's are one.
 fn layout_for(files: &[(&str, &str)]) -> Layout {
     let tenant = files.iter().any(|(path, _)| path.starts_with("markdown/"));
-    if tenant { Layout::Tenant } else { Layout::Vault }
+    if tenant {
+        Layout::Tenant
+    } else {
+        Layout::Vault
+    }
 }
 
 fn layout_of(paths: &Paths) -> Layout {
@@ -220,19 +233,32 @@ fn layout_of(paths: &Paths) -> Layout {
 }
 
 pub(crate) fn locked(holder: &Holder) -> Refusal {
-    let address = holder.address.as_deref().map(|a| format!(" at {a}")).unwrap_or_default();
-    Refusal::new(Code::StoreLocked, format!("Process {} serves this folder{address}.", holder.pid))
+    let address = holder
+        .address
+        .as_deref()
+        .map(|a| format!(" at {a}"))
+        .unwrap_or_default();
+    Refusal::new(
+        Code::StoreLocked,
+        format!("Process {} serves this folder{address}.", holder.pid),
+    )
 }
 
 fn open_text(index: &Path, generation: u128, progress: &Progress) -> Result<TextIndex> {
     let opened = TextIndex::open(&index.join("text"), Generation::current(generation))?;
     if let OpenState::MovedAside(to, reason) = &opened.state {
-        progress.warn(format!("The text index was damaged ({reason}); it stands at {} and is being rebuilt.", to.display()));
+        progress.warn(format!(
+            "The text index was damaged ({reason}); it stands at {} and is being rebuilt.",
+            to.display()
+        ));
     }
     Ok(opened.index)
 }
 
-#[allow(clippy::too_many_arguments, reason = "the one place that puts the parts together")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the one place that puts the parts together"
+)]
 fn assemble(
     store: Arc<dyn Store>,
     files: Option<Arc<FsStore>>,
@@ -244,8 +270,15 @@ fn assemble(
     text: TextIndex,
     progress: Progress,
 ) -> Core {
-    store.warnings().into_iter().for_each(|warning| progress.warn(warning));
-    let Recovered { dir, seq, generation } = recovered;
+    store
+        .warnings()
+        .into_iter()
+        .for_each(|warning| progress.warn(warning));
+    let Recovered {
+        dir,
+        seq,
+        generation,
+    } = recovered;
     let state = LaneState::new(dir, seq);
     let text = Arc::new(text);
     let view = View::new(&state, text.snapshot());
@@ -282,7 +315,10 @@ impl Core {
 
     /// Folder that is served; empty for one in memory.
     pub fn root(&self) -> PathBuf {
-        self.paths.as_ref().map(|paths| paths.root.clone()).unwrap_or_default()
+        self.paths
+            .as_ref()
+            .map(|paths| paths.root.clone())
+            .unwrap_or_default()
     }
 
     /// Where other processes reach this owner.

@@ -12,11 +12,11 @@ use escurel_search::{Doc, TextIndex};
 use escurel_store::{Draft, Record};
 use parking_lot::{Condvar, Mutex};
 
-use crate::{Result, builtin};
 use crate::kb::Core;
 use crate::live::LiveSeqs;
 use crate::sql::Batch;
 use crate::view::View;
+use crate::{Result, builtin};
 
 pub(crate) struct Lane {
     pub state: Mutex<LaneState>,
@@ -35,7 +35,12 @@ impl LaneState {
         let mut live = LiveSeqs::default();
         dir.iter().for_each(|entry| live.set(entry.no, entry.seq));
         let scenario_pages = dir.iter().filter(|e| e.facts.scenario.is_some()).count();
-        LaneState { dir, live, seq, scenario_pages }
+        LaneState {
+            dir,
+            live,
+            seq,
+            scenario_pages,
+        }
     }
 
     /// Puts one page version in.
@@ -43,7 +48,10 @@ impl LaneState {
         let (seq, in_scenario) = (draft.seq, draft.facts.scenario.is_some());
         let upserted = self.dir.upsert(draft);
         self.live.set(upserted.no, seq);
-        let was = upserted.before.as_ref().is_some_and(|e| e.facts.scenario.is_some());
+        let was = upserted
+            .before
+            .as_ref()
+            .is_some_and(|e| e.facts.scenario.is_some());
         self.scenario_pages = self.scenario_pages + usize::from(in_scenario) - usize::from(was);
         upserted
     }
@@ -72,7 +80,10 @@ const BULK: usize = 64;
 
 impl Lane {
     pub fn new(state: LaneState) -> Lane {
-        Lane { state: Mutex::new(state), turn: Condvar::new() }
+        Lane {
+            state: Mutex::new(state),
+            turn: Condvar::new(),
+        }
     }
 }
 
@@ -89,7 +100,11 @@ impl Core {
     pub(crate) fn append(&self, drafts: Vec<Draft>) -> Result<Ticket<'_>> {
         self.reach("core.before_append")?;
         let records = self.store.append(drafts)?;
-        let ticket = Ticket { core: self, records, published: false };
+        let ticket = Ticket {
+            core: self,
+            records,
+            published: false,
+        };
         self.reach("core.after_append")?;
         Ok(ticket)
     }
@@ -100,7 +115,8 @@ impl Ticket<'_> {
         self.core.reach("core.before_publish")?;
         self.published = true;
         let records = std::mem::take(&mut self.records);
-        self.core.publish(&records, |state| apply(state, &records))?;
+        self.core
+            .publish(&records, |state| apply(state, &records))?;
         self.core.reach("core.after_publish")?;
         Ok(())
     }
@@ -118,14 +134,22 @@ impl Drop for Ticket<'_> {
 }
 
 impl Core {
-    fn publish(&self, records: &[Record], apply: impl FnOnce(&mut LaneState) -> Work) -> Result<()> {
-        let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(()) };
+    fn publish(
+        &self,
+        records: &[Record],
+        apply: impl FnOnce(&mut LaneState) -> Work,
+    ) -> Result<()> {
+        let (Some(first), Some(last)) = (records.first(), records.last()) else {
+            return Ok(());
+        };
         let mut state = self.lane.state.lock();
         while state.seq + 1 < first.seq {
             self.lane.turn.wait(&mut state);
         }
         let work = apply(&mut state);
-        work.stale.iter().for_each(|(page, seq)| self.text.forget(page.0, *seq));
+        work.stale
+            .iter()
+            .for_each(|(page, seq)| self.text.forget(page.0, *seq));
         let indexed = index_text(&self.text, work.docs, last.seq);
         state.seq = state.seq.max(last.seq);
         self.show(&mut state);
@@ -144,7 +168,8 @@ impl Core {
     /// Publishes what stands in the lane.
     pub(crate) fn show(&self, state: &mut LaneState) {
         builtin::settle(state);
-        self.view.store(Arc::new(View::new(state, self.text.snapshot())));
+        self.view
+            .store(Arc::new(View::new(state, self.text.snapshot())));
     }
 }
 

@@ -20,7 +20,11 @@ impl LiveSeqs {
     #[inline]
     pub fn is_live(&self, page: u32, seq: u64) -> bool {
         let page = page as usize;
-        seq != NONE && self.chunks.get(page / CHUNK).is_some_and(|chunk| chunk[page % CHUNK] == seq)
+        seq != NONE
+            && self
+                .chunks
+                .get(page / CHUNK)
+                .is_some_and(|chunk| chunk[page % CHUNK] == seq)
     }
 
     pub fn set(&mut self, page: PageNo, seq: u64) {

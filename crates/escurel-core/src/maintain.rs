@@ -34,7 +34,13 @@ pub(crate) struct Signals {
 impl Default for Signals {
     fn default() -> Signals {
         let (tx, rx) = unbounded();
-        Signals { tx, rx, dirty: AtomicBool::new(false), saved_seq: AtomicU64::new(u64::MAX), saving: Mutex::new(()) }
+        Signals {
+            tx,
+            rx,
+            dirty: AtomicBool::new(false),
+            saved_seq: AtomicU64::new(u64::MAX),
+            saving: Mutex::new(()),
+        }
     }
 }
 
@@ -64,7 +70,9 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
         }
         core.progress.end(failure);
     };
-    let thread = std::thread::Builder::new().name("escurel-keeper".into()).spawn(run);
+    let thread = std::thread::Builder::new()
+        .name("escurel-keeper".into())
+        .spawn(run);
     Ok(vec![thread.map_err(Refusal::from)?])
 }
 
@@ -90,7 +98,11 @@ impl Core {
         self.fold()?;
         self.progress.ready();
         self.save();
-        let rescan = if watch.is_some() { RESCAN } else { RESCAN_UNWATCHED };
+        let rescan = if watch.is_some() {
+            RESCAN
+        } else {
+            RESCAN_UNWATCHED
+        };
         self.keep(&changes, rescan);
         Ok(())
     }
@@ -106,7 +118,11 @@ impl Core {
     }
 
     fn keep(&self, changes: &Receiver<Changed>, rescan: Duration) {
-        let mut times = Times { scanned: Instant::now(), folded: Instant::now(), saved: Instant::now() };
+        let mut times = Times {
+            scanned: Instant::now(),
+            folded: Instant::now(),
+            saved: Instant::now(),
+        };
         while !self.stopping() {
             let outcome = select! {
                 recv(changes) -> changed => match changed {
@@ -201,7 +217,9 @@ impl Core {
         self.reach("core.before_save")?;
         self.fold()?;
         self.mark_applied()?;
-        let Some(paths) = &self.paths else { return Ok(()) };
+        let Some(paths) = &self.paths else {
+            return Ok(());
+        };
         let (dir, seq) = {
             let state = self.lane.state.lock();
             (state.dir.clone(), state.seq)
@@ -225,4 +243,3 @@ struct Times {
     folded: Instant,
     saved: Instant,
 }
-

@@ -67,12 +67,21 @@ impl Progress {
 impl Core {
     pub(crate) fn note_scan(&self, scan: &Scan) {
         let mut inner = self.progress.inner.lock();
-        inner.unreadable = scan.unknown.iter().map(|u| (u.path.clone(), u.reason.clone())).collect();
+        inner.unreadable = scan
+            .unknown
+            .iter()
+            .map(|u| (u.path.clone(), u.reason.clone()))
+            .collect();
         inner.root = match &scan.root {
             RootState::Ok => None,
             RootState::Missing => Some("The folder is not there; its pages are kept.".into()),
-            RootState::OtherDevice => Some("The folder is on another device than before (not mounted?); its pages are kept.".into()),
-            RootState::Unreadable(why) => Some(format!("The folder cannot be read ({why}); its pages are kept.")),
+            RootState::OtherDevice => Some(
+                "The folder is on another device than before (not mounted?); its pages are kept."
+                    .into(),
+            ),
+            RootState::Unreadable(why) => Some(format!(
+                "The folder cannot be read ({why}); its pages are kept."
+            )),
         };
     }
 
@@ -105,7 +114,14 @@ impl Core {
     pub fn phase(&self) -> Status {
         let (sql_seq, sql_warning) = self.sql.state();
         let inner = self.progress.inner.lock();
-        let warnings = inner.warnings.iter().chain(&inner.root).chain(&inner.failure).cloned().chain(sql_warning).collect();
+        let warnings = inner
+            .warnings
+            .iter()
+            .chain(&inner.root)
+            .chain(&inner.failure)
+            .cloned()
+            .chain(sql_warning)
+            .collect();
         Status {
             ready: inner.ready && inner.root.is_none(),
             phase: phase(&inner, self.stopping()),
@@ -129,7 +145,9 @@ impl Core {
             if inner.ready || inner.ended {
                 return inner.ready;
             }
-            self.progress.changed.wait_for(&mut inner, std::time::Duration::from_millis(100));
+            self.progress
+                .changed
+                .wait_for(&mut inner, std::time::Duration::from_millis(100));
             drop(inner);
             progress(&self.phase());
         }
@@ -139,7 +157,9 @@ impl Core {
 fn phase(inner: &Inner, stopping: bool) -> &'static str {
     match inner {
         _ if stopping => "stopping",
-        Inner { failure: Some(_), .. } => "failed",
+        Inner {
+            failure: Some(_), ..
+        } => "failed",
         Inner { root: Some(_), .. } => "folder_unavailable",
         Inner { ready: true, .. } => "ready",
         _ => "indexing",

@@ -37,18 +37,28 @@ pub(crate) fn directory_file(index: &Path) -> std::path::PathBuf {
 pub(crate) fn load(index: &Path, progress: &Progress) -> Recovered {
     let file = directory_file(index);
     match Directory::load(&file) {
-        Ok(Some((dir, seq, generation))) => Recovered { dir, seq, generation },
+        Ok(Some((dir, seq, generation))) => Recovered {
+            dir,
+            seq,
+            generation,
+        },
         Ok(None) => fresh(),
         Err(error) => {
             move_aside(&file);
-            progress.warn(format!("The page directory was damaged ({error}); the index is being rebuilt."));
+            progress.warn(format!(
+                "The page directory was damaged ({error}); the index is being rebuilt."
+            ));
             fresh()
         }
     }
 }
 
 fn fresh() -> Recovered {
-    Recovered { dir: Directory::new(), seq: 0, generation: ulid::Ulid::generate().0 }
+    Recovered {
+        dir: Directory::new(),
+        seq: 0,
+        generation: ulid::Ulid::generate().0,
+    }
 }
 
 fn move_aside(file: &Path) {
@@ -76,7 +86,8 @@ impl Core {
         let head = self.store.head();
         if state.seq > head {
             // The journal was put back to an earlier state: nothing derived can be trusted.
-            self.progress.warn("The index is ahead of the journal; it is being rebuilt.".into());
+            self.progress
+                .warn("The index is ahead of the journal; it is being rebuilt.".into());
             self.forget(state)?;
         }
         let (pages, order, unsettled) = self.gather(state)?;
@@ -84,14 +95,21 @@ impl Core {
         self.index_missing_texts(state)?;
         state.seq = head;
         self.show(state);
-        self.sql.send(Batch { changes: Vec::new(), relink: Vec::new(), dir: state.dir.clone(), seq: head });
+        self.sql.send(Batch {
+            changes: Vec::new(),
+            relink: Vec::new(),
+            dir: state.dir.clone(),
+            seq: head,
+        });
         self.roll_forward(state, &unsettled)
     }
 
     fn forget(&self, state: &mut LaneState) -> Result<()> {
         let pages: Vec<Arc<Entry>> = state.dir.iter().cloned().collect();
         let mut work = Work::default();
-        pages.iter().for_each(|entry| deletions::remove(state, entry, &mut work));
+        pages
+            .iter()
+            .for_each(|entry| deletions::remove(state, entry, &mut work));
         state.seq = 0;
         Ok(())
     }
@@ -105,23 +123,37 @@ impl Core {
             let record = record?;
             let Some(uid) = record.uid else { continue };
             if record.seq > applied && sql::origin(&record) == "write" {
-                let before = pages.get(&uid).and_then(|p| p.last_version.as_ref()?.content).map(|c| c.object);
+                let before = pages
+                    .get(&uid)
+                    .and_then(|p| p.last_version.as_ref()?.content)
+                    .map(|c| c.object);
                 let before = before.or_else(|| state.dir.by_uid(uid).map(|e| e.object));
                 unsettled.entry(uid).or_default().extend(before);
             }
             if !pages.contains_key(&uid) {
                 order.push(uid);
             }
-            note(pages.entry(uid).or_insert_with(|| Replayed::of(&record)), record);
+            note(
+                pages.entry(uid).or_insert_with(|| Replayed::of(&record)),
+                record,
+            );
         }
         Ok((pages, order, unsettled))
     }
 
-    fn apply_replay(&self, state: &mut LaneState, pages: &HashMap<Uid, Replayed>, order: &[Uid]) -> Result<()> {
+    fn apply_replay(
+        &self,
+        state: &mut LaneState,
+        pages: &HashMap<Uid, Replayed>,
+        order: &[Uid],
+    ) -> Result<()> {
         self.progress.expect(order.len() as u64);
         for chunk in order.chunks(CHUNK) {
             let dir = state.dir.clone();
-            let parsed: Vec<Option<Parsed>> = chunk.par_iter().map(|uid| self.parse_replayed(&dir, *uid, pages.get(uid)?)).collect();
+            let parsed: Vec<Option<Parsed>> = chunk
+                .par_iter()
+                .map(|uid| self.parse_replayed(&dir, *uid, pages.get(uid)?))
+                .collect();
             let mut work = Work::default();
             for (uid, parsed) in chunk.iter().zip(parsed) {
                 if let (Some(page), Some(parsed)) = (pages.get(uid), parsed) {
@@ -138,20 +170,34 @@ impl Core {
     }
 
     fn parse_replayed(&self, dir: &Directory, uid: Uid, page: &Replayed) -> Option<Parsed> {
-        let object = page.last_version.as_ref().and_then(|r| r.content).map(|c| c.object);
+        let object = page
+            .last_version
+            .as_ref()
+            .and_then(|r| r.content)
+            .map(|c| c.object);
         let object = object.or_else(|| dir.by_uid(uid).map(|e| e.object))?;
         let path = page.last.path.as_deref()?;
         let bytes = self.store.object(&object).unwrap_or_default();
         Some(Parsed::of(path, &bytes, self.layout))
     }
 
-    fn replay_page(&self, state: &mut LaneState, uid: Uid, page: &Replayed, parsed: &Parsed, work: &mut Work) {
+    fn replay_page(
+        &self,
+        state: &mut LaneState,
+        uid: Uid,
+        page: &Replayed,
+        parsed: &Parsed,
+        work: &mut Work,
+    ) {
         let old = state.dir.by_uid(uid).cloned();
         if let Some(version) = &page.last_version {
             let draft = entry_draft(version, old.as_deref(), parsed, None);
             publish_entry(state, draft, old.as_deref(), parsed, version, work, true);
         }
-        let moved = page.last_version.as_ref().is_none_or(|v| v.path != page.last.path);
+        let moved = page
+            .last_version
+            .as_ref()
+            .is_none_or(|v| v.path != page.last.path);
         let old = state.dir.by_uid(uid).cloned();
         if moved && page.last.kind == Kind::PageMoved {
             let draft = entry_draft(&page.last, old.as_deref(), parsed, None);
@@ -176,12 +222,19 @@ impl Core {
     /// The text index may be older than the directory, or new.
     fn index_missing_texts(&self, state: &mut LaneState) -> Result<()> {
         let have = self.text.committed_seq();
-        let lacking: Vec<Arc<Entry>> =
-            state.dir.iter().filter(|e| e.seq > have && !crate::builtin::is_builtin(&e.path)).cloned().collect();
+        let lacking: Vec<Arc<Entry>> = state
+            .dir
+            .iter()
+            .filter(|e| e.seq > have && !crate::builtin::is_builtin(&e.path))
+            .cloned()
+            .collect();
         for chunk in lacking.chunks(CHUNK) {
             let docs = chunk.par_iter().filter_map(|entry| {
                 let bytes = self.head_text(entry).ok()?;
-                Some(Parsed::of(&entry.path, &bytes, self.layout).doc(entry.no.0, entry.seq, entry.from))
+                Some(
+                    Parsed::of(&entry.path, &bytes, self.layout)
+                        .doc(entry.no.0, entry.seq, entry.from),
+                )
             });
             index_text(&self.text, docs.collect(), 0)?;
         }
@@ -209,7 +262,10 @@ impl Core {
         for (uid, before) in unsettled {
             if let Some(entry) = state.dir.by_uid(*uid).cloned() {
                 if let Err(error) = self.roll_one(&entry, before) {
-                    self.progress.warn(format!("{} could not be brought up to its newest version: {error}", entry.path));
+                    self.progress.warn(format!(
+                        "{} could not be brought up to its newest version: {error}",
+                        entry.path
+                    ));
                 }
             }
         }
@@ -224,7 +280,9 @@ impl Core {
         }
         let behind = match &found {
             None => before.is_empty(),
-            Some(bytes) => before.iter().any(|id| self.store.object(id).is_ok_and(|old| old == *bytes)),
+            Some(bytes) => before
+                .iter()
+                .any(|id| self.store.object(id).is_ok_and(|old| old == *bytes)),
         };
         if behind {
             self.put_file(&entry.path, found.as_deref(), &new)?;
@@ -235,7 +293,12 @@ impl Core {
 
 impl Replayed {
     fn of(record: &Record) -> Replayed {
-        Replayed { last_version: None, last: record.clone(), missing: false, deleted: false }
+        Replayed {
+            last_version: None,
+            last: record.clone(),
+            missing: false,
+            deleted: false,
+        }
     }
 }
 

@@ -152,7 +152,12 @@ pub type Result<T, E = Refusal> = std::result::Result<T, E>;
 
 impl Refusal {
     pub fn new(code: Code, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: message.into(), location: None, candidates: Vec::new() }
+        Refusal {
+            code,
+            message: message.into(),
+            location: None,
+            candidates: Vec::new(),
+        }
     }
 
     pub fn at(mut self, location: impl Into<String>) -> Refusal {
@@ -182,7 +187,13 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} {}", self.code.name(), self.message, self.next_step())
+        write!(
+            f,
+            "{}: {} {}",
+            self.code.name(),
+            self.message,
+            self.next_step()
+        )
     }
 }
 
@@ -199,8 +210,15 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), Code::ALL.len());
         for code in Code::ALL {
-            assert!(code.meaning().ends_with('.') && code.next_step().ends_with('.'), "{code:?}");
-            assert!(code.name().bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit()));
+            assert!(
+                code.meaning().ends_with('.') && code.next_step().ends_with('.'),
+                "{code:?}"
+            );
+            assert!(
+                code.name()
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b == b'_' || b.is_ascii_digit())
+            );
         }
     }
 }

@@ -16,18 +16,31 @@ pub(crate) struct Sight<'a> {
 
 impl<'a> Sight<'a> {
     pub fn of(policy: &'a dyn Policy, caller: &'a Caller) -> Sight<'a> {
-        Sight { policy, caller, all: policy.reads_everything(caller) }
+        Sight {
+            policy,
+            caller,
+            all: policy.reads_everything(caller),
+        }
     }
 
     pub fn sees(&self, entry: &Entry) -> bool {
-        self.all || may(self.policy, self.caller, Verb::Read, &entry.path, &entry.facts)
+        self.all
+            || may(
+                self.policy,
+                self.caller,
+                Verb::Read,
+                &entry.path,
+                &entry.facts,
+            )
     }
 
     /// The pages this caller may not see, for walks that run inside the database.
     pub fn hidden(&self, dir: &Directory) -> Bitmap {
         let mut hidden = Bitmap::default();
         if !self.all {
-            dir.iter().filter(|entry| !self.sees(entry)).for_each(|entry| hidden.insert(entry.no));
+            dir.iter()
+                .filter(|entry| !self.sees(entry))
+                .for_each(|entry| hidden.insert(entry.no));
         }
         hidden
     }
@@ -38,12 +51,24 @@ impl<'a> Sight<'a> {
             return None;
         }
         let key = MaskKey::Visible(Box::new(self.caller.clone()), self.policy.revision());
-        Some(view.mask(key, || view.dir.iter().filter(|e| self.sees(e)).map(|e| e.no).collect()))
+        Some(view.mask(key, || {
+            view.dir
+                .iter()
+                .filter(|e| self.sees(e))
+                .map(|e| e.no)
+                .collect()
+        }))
     }
 }
 
 /// Asks the policy about one page as it stands.
-pub(crate) fn may(policy: &dyn Policy, caller: &Caller, verb: Verb, path: &str, facts: &Facts) -> bool {
+pub(crate) fn may(
+    policy: &dyn Policy,
+    caller: &Caller,
+    verb: Verb,
+    path: &str,
+    facts: &Facts,
+) -> bool {
     let frontmatter = || facts.frontmatter_map();
     let page = PageFacts {
         path,
@@ -60,7 +85,10 @@ pub(crate) fn one(name: &str, resolution: Resolution) -> Result<Option<Arc<Entry
     match resolution {
         Resolution::Found(entry) => Ok(Some(entry)),
         Resolution::Missing => Ok(None),
-        Resolution::Ambiguous(entries) => Err(Refusal::new(Code::Ambiguous, format!("`{name}` fits {} pages.", entries.len()))
-            .candidates(entries.iter().take(10).map(|e| e.path.to_string()))),
+        Resolution::Ambiguous(entries) => Err(Refusal::new(
+            Code::Ambiguous,
+            format!("`{name}` fits {} pages.", entries.len()),
+        )
+        .candidates(entries.iter().take(10).map(|e| e.path.to_string()))),
     }
 }

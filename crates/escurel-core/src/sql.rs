@@ -57,9 +57,21 @@ impl SqlLane {
     pub fn start(dir: PathBuf, generation: u128, store: Arc<dyn Store>, layout: Layout) -> SqlLane {
         let (tx, rx) = bounded(QUEUE);
         let ready = Arc::new(Ready::default());
-        let worker = Worker { dir, generation, store, layout, ready: ready.clone() };
-        let thread = std::thread::Builder::new().name("escurel-sql".into()).spawn(move || worker.run(rx));
-        SqlLane { jobs: Mutex::new(Some(tx)), ready, thread: Mutex::new(thread.ok()) }
+        let worker = Worker {
+            dir,
+            generation,
+            store,
+            layout,
+            ready: ready.clone(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("escurel-sql".into())
+            .spawn(move || worker.run(rx));
+        SqlLane {
+            jobs: Mutex::new(Some(tx)),
+            ready,
+            thread: Mutex::new(thread.ok()),
+        }
     }
 
     pub fn send(&self, batch: Batch) {
@@ -90,8 +102,16 @@ impl SqlLane {
             if let Some(duck) = &state.duck {
                 return Ok(duck.clone());
             }
-            if self.ready.changed.wait_for(&mut state, PATIENCE).timed_out() {
-                return Err(Refusal::new(Code::IndexBehind, "The query index is still being opened."));
+            if self
+                .ready
+                .changed
+                .wait_for(&mut state, PATIENCE)
+                .timed_out()
+            {
+                return Err(Refusal::new(
+                    Code::IndexBehind,
+                    "The query index is still being opened.",
+                ));
             }
         }
     }
@@ -135,7 +155,9 @@ impl Worker {
         let mut state = self.ready.state.lock();
         if let DuckState::MovedAside { to, reason } = opened {
             let to = to.display();
-            state.warning = Some(format!("The query index was damaged ({reason}); it stands at {to} and is being rebuilt."));
+            state.warning = Some(format!(
+                "The query index was damaged ({reason}); it stands at {to} and is being rebuilt."
+            ));
         }
         state.duck = Some(duck);
         self.ready.changed.notify_all();
@@ -161,8 +183,15 @@ impl Worker {
         }
     }
 
-    fn apply(&self, duck: &Duck, batch: Batch) -> std::result::Result<(), escurel_index::IndexError> {
-        let contained = batch.changes.first().map_or(batch.seq, |c| c.seq.saturating_sub(1));
+    fn apply(
+        &self,
+        duck: &Duck,
+        batch: Batch,
+    ) -> std::result::Result<(), escurel_index::IndexError> {
+        let contained = batch
+            .changes
+            .first()
+            .map_or(batch.seq, |c| c.seq.saturating_sub(1));
         if duck.seq() < contained {
             self.catch_up(duck, &batch.dir, contained)?;
         }
@@ -170,8 +199,17 @@ impl Worker {
     }
 
     /// Replays journal records that no batch carries: those written before this process.
-    fn catch_up(&self, duck: &Duck, dir: &Directory, upto: u64) -> std::result::Result<(), escurel_index::IndexError> {
-        let mut replay = Replay { store: &*self.store, layout: self.layout, last: Default::default() };
+    fn catch_up(
+        &self,
+        duck: &Duck,
+        dir: &Directory,
+        upto: u64,
+    ) -> std::result::Result<(), escurel_index::IndexError> {
+        let mut replay = Replay {
+            store: &*self.store,
+            layout: self.layout,
+            last: Default::default(),
+        };
         let mut chunk = Vec::new();
         let begin = duck.seq();
         for record in self.store.records(0) {
@@ -190,7 +228,11 @@ impl Worker {
                 chunk.clear();
             }
         }
-        let all: Vec<PageNo> = if begin == 0 { dir.iter().map(|e| e.no).collect() } else { Vec::new() };
+        let all: Vec<PageNo> = if begin == 0 {
+            dir.iter().map(|e| e.no).collect()
+        } else {
+            Vec::new()
+        };
         duck.apply(&replay.changes(&chunk, dir), &all, dir, upto)
     }
 }
@@ -199,7 +241,11 @@ impl Worker {
 fn merge(mut sum: Batch, next: Batch) -> Batch {
     sum.changes.extend(next.changes);
     sum.relink.extend(next.relink);
-    Batch { dir: next.dir, seq: next.seq, ..sum }
+    Batch {
+        dir: next.dir,
+        seq: next.seq,
+        ..sum
+    }
 }
 
 /// Rebuilds version changes from journal records.
@@ -224,7 +270,10 @@ impl Replay<'_> {
             let version = record.uid.and_then(|uid| self.last.get(&uid).cloned());
             with_content.push((record, version));
         }
-        with_content.par_iter().filter_map(|(record, version)| self.change(record, version.as_ref()?, dir)).collect()
+        with_content
+            .par_iter()
+            .filter_map(|(record, version)| self.change(record, version.as_ref()?, dir))
+            .collect()
     }
 
     fn change(&self, record: &Record, version: &Record, dir: &Directory) -> Option<VersionChange> {
@@ -246,7 +295,12 @@ impl Replay<'_> {
 }
 
 /// The change that a version or move record makes; `version` is the record that holds the text.
-pub(crate) fn version_change(no: PageNo, record: &Record, version: &Record, parsed: &Parsed) -> VersionChange {
+pub(crate) fn version_change(
+    no: PageNo,
+    record: &Record,
+    version: &Record,
+    parsed: &Parsed,
+) -> VersionChange {
     VersionChange {
         content: Some(parsed.facts.clone()),
         blocks: parsed.block_rows(),
@@ -255,7 +309,11 @@ pub(crate) fn version_change(no: PageNo, record: &Record, version: &Record, pars
 }
 
 pub(crate) fn tombstone(no: PageNo, record: &Record, version: &Record) -> VersionChange {
-    VersionChange { object: String::new(), bytes: 0, ..bare_change(no, record, version) }
+    VersionChange {
+        object: String::new(),
+        bytes: 0,
+        ..bare_change(no, record, version)
+    }
 }
 
 fn bare_change(no: PageNo, record: &Record, version: &Record) -> VersionChange {
@@ -284,5 +342,9 @@ pub(crate) fn valid_from(record: &Record) -> i64 {
 
 /// How the record came to be; the kind where a version has no origin of its own.
 pub(crate) fn origin(record: &Record) -> &str {
-    record.note.get("origin").and_then(|v| v.as_str()).unwrap_or_else(|| record.kind.name())
+    record
+        .note
+        .get("origin")
+        .and_then(|v| v.as_str())
+        .unwrap_or_else(|| record.kind.name())
 }

@@ -56,23 +56,54 @@ impl Core {
         let old = view.dir.by_path(&path).cloned();
         let parsed = Parsed::of(&path, put.content.as_bytes(), self.layout);
         self.guard(caller, &path, old.as_deref(), &parsed, put)?;
-        let planned = old.as_deref().map(|entry| self.head_text(entry)).transpose()?;
+        let planned = old
+            .as_deref()
+            .map(|entry| self.head_text(entry))
+            .transpose()?;
         if planned.as_deref() == Some(put.content.as_bytes()) {
             let version = old.map_or(1, |entry| entry.version);
-            return Ok(Written { path, version, merged: false });
+            return Ok(Written {
+                path,
+                version,
+                merged: false,
+            });
         }
-        self.write_rounds(caller, &path, old, planned, parsed, put.content.as_bytes().into())
+        self.write_rounds(
+            caller,
+            &path,
+            old,
+            planned,
+            parsed,
+            put.content.as_bytes().into(),
+        )
     }
 
-    fn guard(&self, caller: &Caller, path: &str, old: Option<&Entry>, new: &Parsed, put: &Put<'_>) -> Result<()> {
-        let verb = if old.is_some() { Verb::Update } else { Verb::Create };
+    fn guard(
+        &self,
+        caller: &Caller,
+        path: &str,
+        old: Option<&Entry>,
+        new: &Parsed,
+        put: &Put<'_>,
+    ) -> Result<()> {
+        let verb = if old.is_some() {
+            Verb::Update
+        } else {
+            Verb::Create
+        };
         // The stored page decides: nobody grants himself a right by what he writes.
         let facts = old.map_or(&new.facts, |entry| &entry.facts);
         if !may(&*self.policy, caller, verb, path, facts) {
-            return Err(Refusal::new(Code::Forbidden, format!("{} may not write {path}.", caller.subject)));
+            return Err(Refusal::new(
+                Code::Forbidden,
+                format!("{} may not write {path}.", caller.subject),
+            ));
         }
         if self.store.read_only() || is_builtin(path) {
-            return Err(Refusal::new(Code::ReadOnly, format!("{path} cannot be written.")));
+            return Err(Refusal::new(
+                Code::ReadOnly,
+                format!("{path} cannot be written."),
+            ));
         }
         self.store.writable()?;
         match old {
@@ -84,14 +115,32 @@ impl Core {
     fn guard_create(&self, path: &str, new: &Parsed) -> Result<()> {
         let (skill, id) = (&new.page.skill, &new.page.id);
         let view = self.view.load();
-        let link = escurel_md::Wikilink { skill: Some(skill.clone()), id: Some(id.clone()), ..Default::default() };
-        let scope = escurel_index::Scope { scenario: new.page.scenario.as_deref(), visible: &|_| true };
+        let link = escurel_md::Wikilink {
+            skill: Some(skill.clone()),
+            id: Some(id.clone()),
+            ..Default::default()
+        };
+        let scope = escurel_index::Scope {
+            scenario: new.page.scenario.as_deref(),
+            visible: &|_| true,
+        };
         if new.page.page_type == PageType::Skill {
             return Ok(());
         }
-        match view.dir.resolve(&link, escurel_md::LinkKind::Wikilink, None, &scope) {
-            escurel_index::Resolution::Found(other) if other.facts.skill == skill.as_str().into() && *other.facts.id == **id => {
-                Err(Refusal::new(Code::DuplicateId, format!("{} already is [[{skill}::{id}]], so {path} cannot be it, too.", other.path)))
+        match view
+            .dir
+            .resolve(&link, escurel_md::LinkKind::Wikilink, None, &scope)
+        {
+            escurel_index::Resolution::Found(other)
+                if other.facts.skill == skill.as_str().into() && *other.facts.id == **id =>
+            {
+                Err(Refusal::new(
+                    Code::DuplicateId,
+                    format!(
+                        "{} already is [[{skill}::{id}]], so {path} cannot be it, too.",
+                        other.path
+                    ),
+                ))
             }
             _ => Ok(()),
         }
@@ -106,12 +155,28 @@ impl Core {
         mut parsed: Parsed,
         mut content: Arc<[u8]>,
     ) -> Result<Written> {
-        let uid = old.as_ref().map_or_else(|| self.new_uid(), |entry| entry.uid);
+        let uid = old
+            .as_ref()
+            .map_or_else(|| self.new_uid(), |entry| entry.uid);
         let mut merged = false;
         for _ in 0..MOST_ROUNDS {
-            let (record, outcome) = self.write_once(&caller.subject, uid, path, old.as_deref(), planned.as_deref(), &parsed, &content)?;
+            let (record, outcome) = self.write_once(
+                &caller.subject,
+                uid,
+                path,
+                old.as_deref(),
+                planned.as_deref(),
+                &parsed,
+                &content,
+            )?;
             let found = match outcome {
-                Replaced::Done(_) => return Ok(Written { path: path.to_owned(), version: record.version.unwrap_or(1), merged }),
+                Replaced::Done(_) => {
+                    return Ok(Written {
+                        path: path.to_owned(),
+                        version: record.version.unwrap_or(1),
+                        merged,
+                    });
+                }
                 Replaced::Displaced { found, .. } => found,
             };
             // What came out is a save that nobody asked us about: it becomes a version of its own.
@@ -120,14 +185,22 @@ impl Core {
             old = Some(self.record_outside_edit(uid, path, &found)?);
             let Some(both) = merge(&base, &content, &found) else {
                 self.store.replace(path, Some(&content), &found)?;
-                return Err(Refusal::new(Code::Conflict, format!("{path} was saved by somebody else in this moment; their text stands, yours is in its history.")));
+                return Err(Refusal::new(
+                    Code::Conflict,
+                    format!(
+                        "{path} was saved by somebody else in this moment; their text stands, yours is in its history."
+                    ),
+                ));
             };
             planned = Some(content.to_vec());
             parsed = Parsed::of(path, &both, self.layout);
             content = both.into();
             merged = true;
         }
-        Err(Refusal::new(Code::Conflict, format!("{path} is being saved over and over by another program.")))
+        Err(Refusal::new(
+            Code::Conflict,
+            format!("{path} is being saved over and over by another program."),
+        ))
     }
 
     #[allow(clippy::too_many_arguments, reason = "one write has that many facets")]
@@ -160,13 +233,26 @@ impl Core {
     fn record_outside_edit(&self, uid: Uid, path: &str, found: &[u8]) -> Result<Arc<Entry>> {
         let parsed = Parsed::of(path, found, self.layout);
         let old = self.view.load().dir.by_uid(uid).cloned();
-        let ticket = self.append(vec![version_draft(DISK, uid, path, old.as_deref(), &found.into(), "disk")])?;
+        let ticket = self.append(vec![version_draft(
+            DISK,
+            uid,
+            path,
+            old.as_deref(),
+            &found.into(),
+            "disk",
+        )])?;
         self.publish_version(ticket, old.as_deref(), &parsed, None)?;
         let entry = self.view.load().dir.by_uid(uid).cloned();
         entry.ok_or_else(|| Refusal::new(Code::Internal, "A page just published is not there."))
     }
 
-    fn publish_version(&self, ticket: crate::lane::Ticket<'_>, old: Option<&Entry>, parsed: &Parsed, stat: Option<Stat>) -> Result<Record> {
+    fn publish_version(
+        &self,
+        ticket: crate::lane::Ticket<'_>,
+        old: Option<&Entry>,
+        parsed: &Parsed,
+        stat: Option<Stat>,
+    ) -> Result<Record> {
         let record = ticket.records.first().cloned();
         ticket.publish(|state, records| {
             let mut work = Work::default();
@@ -176,12 +262,20 @@ impl Core {
             }
             work
         })?;
-        record.ok_or_else(|| Refusal::new(Code::Internal, "The journal took a record and did not return it."))
+        record.ok_or_else(|| {
+            Refusal::new(
+                Code::Internal,
+                "The journal took a record and did not return it.",
+            )
+        })
     }
 
     /// Brings a file to a text that the journal already has, keeping what somebody saved meanwhile.
     pub(crate) fn put_file(&self, path: &str, planned: Option<&[u8]>, new: &[u8]) -> Result<()> {
-        if let Replaced::Displaced { found: Some(found), .. } = self.store.replace(path, planned, new)? {
+        if let Replaced::Displaced {
+            found: Some(found), ..
+        } = self.store.replace(path, planned, new)?
+        {
             self.store.replace(path, Some(new), &found)?;
         }
         Ok(())
@@ -191,31 +285,57 @@ impl Core {
 fn guard_replace(old: &Entry, new: &Parsed, put: &Put<'_>) -> Result<()> {
     let refuse = |code, why: String| Err(Refusal::new(code, why));
     if old.missing {
-        return refuse(Code::MissingOnDisk, format!("The file of {} is missing.", old.path));
+        return refuse(
+            Code::MissingOnDisk,
+            format!("The file of {} is missing.", old.path),
+        );
     }
     if !old.facts.utf8 {
         return refuse(Code::NotUtf8, format!("{} is not UTF-8.", old.path));
     }
     if let Some(base) = put.base_version.filter(|base| *base != old.version) {
-        return refuse(Code::Conflict, format!("{} is at v{}, not v{base}.", old.path, old.version));
+        return refuse(
+            Code::Conflict,
+            format!("{} is at v{}, not v{base}.", old.path, old.version),
+        );
     }
-    let same = old.facts.page_type == new.page.page_type && *old.facts.skill == *new.page.skill && *old.facts.id == *new.page.id;
+    let same = old.facts.page_type == new.page.page_type
+        && *old.facts.skill == *new.page.skill
+        && *old.facts.id == *new.page.id;
     if !same {
         let (skill, id) = (&old.facts.skill, &old.facts.id);
-        return refuse(Code::IdentityChanged, format!("{} is [[{skill}::{id}]] and the new text is [[{}::{}]].", old.path, new.page.skill, new.page.id));
+        return refuse(
+            Code::IdentityChanged,
+            format!(
+                "{} is [[{skill}::{id}]] and the new text is [[{}::{}]].",
+                old.path, new.page.skill, new.page.id
+            ),
+        );
     }
     Ok(())
 }
 
 fn checked_path(path: &str) -> Result<String> {
-    let path = escurel_md::check_page_path(path).map_err(|e| Refusal::new(Code::PageIdInvalid, e.to_string()).at("page_id"))?;
+    let path = escurel_md::check_page_path(path)
+        .map_err(|e| Refusal::new(Code::PageIdInvalid, e.to_string()).at("page_id"))?;
     if crate::facts::is_page_name(&path) {
         return Ok(path);
     }
-    Err(Refusal::new(Code::PageIdInvalid, format!("`{path}` does not end in .md.")).at("page_id"))
+    Err(Refusal::new(
+        Code::PageIdInvalid,
+        format!("`{path}` does not end in .md."),
+    )
+    .at("page_id"))
 }
 
-fn version_draft(author: &str, uid: Uid, path: &str, old: Option<&Entry>, content: &Arc<[u8]>, origin: &str) -> Draft {
+fn version_draft(
+    author: &str,
+    uid: Uid,
+    path: &str,
+    old: Option<&Entry>,
+    content: &Arc<[u8]>,
+    origin: &str,
+) -> Draft {
     Draft {
         uid: Some(uid),
         path: Some(path.to_owned()),
@@ -229,7 +349,9 @@ fn version_draft(author: &str, uid: Uid, path: &str, old: Option<&Entry>, conten
 /// Both changes to `base`, or nothing when they touch the same lines.
 fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     let text = |bytes| std::str::from_utf8(bytes).ok();
-    diffy::merge(text(base)?, text(ours)?, text(theirs)?).ok().map(String::into_bytes)
+    diffy::merge(text(base)?, text(ours)?, text(theirs)?)
+        .ok()
+        .map(String::into_bytes)
 }
 
 /// One writer a page: writers of different pages share the journal's fsync.
@@ -239,7 +361,9 @@ pub(crate) struct PageLocks {
 
 impl Default for PageLocks {
     fn default() -> PageLocks {
-        PageLocks { stripes: (0..256).map(|_| parking_lot::Mutex::new(())).collect() }
+        PageLocks {
+            stripes: (0..256).map(|_| parking_lot::Mutex::new(())).collect(),
+        }
     }
 }
 
@@ -249,9 +373,16 @@ impl PageLocks {
     }
 
     /// All pages of a batch, in one order for everybody.
-    pub fn lock_all<'a>(&self, paths: impl Iterator<Item = &'a str>) -> Vec<parking_lot::MutexGuard<'_, ()>> {
-        let stripes: std::collections::BTreeSet<usize> = paths.map(|path| self.stripe(path)).collect();
-        stripes.into_iter().map(|stripe| self.stripes[stripe].lock()).collect()
+    pub fn lock_all<'a>(
+        &self,
+        paths: impl Iterator<Item = &'a str>,
+    ) -> Vec<parking_lot::MutexGuard<'_, ()>> {
+        let stripes: std::collections::BTreeSet<usize> =
+            paths.map(|path| self.stripe(path)).collect();
+        stripes
+            .into_iter()
+            .map(|stripe| self.stripes[stripe].lock())
+            .collect()
     }
 
     fn stripe(&self, path: &str) -> usize {

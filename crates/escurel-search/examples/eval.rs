@@ -9,14 +9,25 @@ use std::process::{Command, Stdio};
 use escurel_search::{AdmitAll, Doc, DocUnit, Query, TextIndex};
 
 fn lines(path: &Path) -> Vec<String> {
-    let out = Command::new("gzip").arg("-dc").arg(path).stdin(Stdio::null()).output();
+    let out = Command::new("gzip")
+        .arg("-dc")
+        .arg(path)
+        .stdin(Stdio::null())
+        .output();
     let bytes = out.expect("gzip").stdout;
-    String::from_utf8_lossy(&bytes).lines().map(str::to_string).collect()
+    String::from_utf8_lossy(&bytes)
+        .lines()
+        .map(str::to_string)
+        .collect()
 }
 
 fn field(line: &str, name: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(line).expect("JSON line");
-    value.get(name).and_then(|v| v.as_str()).unwrap_or("").to_string()
+    value
+        .get(name)
+        .and_then(|v| v.as_str())
+        .unwrap_or("")
+        .to_string()
 }
 
 fn gain(rank: usize, relevance: f64) -> f64 {
@@ -35,38 +46,70 @@ fn main() {
         page: number as u32,
         seq: 1,
         title: field(line, "title"),
-        units: vec![DocUnit { text: field(line, "text"), ..DocUnit::default() }],
+        units: vec![DocUnit {
+            text: field(line, "text"),
+            ..DocUnit::default()
+        }],
         ..Doc::default()
     });
     index.add_bulk(docs.collect()).expect("add");
     index.commit(1).expect("commit");
 
     let mut wanted: HashMap<String, HashMap<String, f64>> = HashMap::new();
-    for line in lines(&dir.join(format!("qrels/{split}.tsv.gz"))).iter().skip(1) {
+    for line in lines(&dir.join(format!("qrels/{split}.tsv.gz")))
+        .iter()
+        .skip(1)
+    {
         let parts: Vec<&str> = line.split('\t').collect();
         if let [query, doc, score] = parts[..] {
             let score = score.trim().parse().unwrap_or(0.0);
-            wanted.entry(query.into()).or_default().insert(doc.into(), score);
+            wanted
+                .entry(query.into())
+                .or_default()
+                .insert(doc.into(), score);
         }
     }
     let (mut ndcg, mut recall, mut count) = (0.0, 0.0, 0);
     let snapshot = index.snapshot();
     for line in lines(&dir.join("queries.jsonl.gz")) {
-        let Some(relevant) = wanted.get(&field(&line, "_id")) else { continue };
+        let Some(relevant) = wanted.get(&field(&line, "_id")) else {
+            continue;
+        };
         let texts = [field(&line, "text")];
-        let query = Query { texts: &texts, k: 100, by_page: false, candidates: &AdmitAll, only_page: None };
+        let query = Query {
+            texts: &texts,
+            k: 100,
+            by_page: false,
+            candidates: &AdmitAll,
+            only_page: None,
+        };
         let hits = snapshot.search(&query).expect("search").hits;
         let found = |page: u32| relevant.get(&ids[page as usize]).copied().unwrap_or(0.0);
-        let dcg: f64 = hits.iter().take(10).enumerate().map(|(r, h)| gain(r, found(h.page))).sum();
+        let dcg: f64 = hits
+            .iter()
+            .take(10)
+            .enumerate()
+            .map(|(r, h)| gain(r, found(h.page)))
+            .sum();
         let mut ideal: Vec<f64> = relevant.values().copied().collect();
         ideal.sort_by(|a, b| b.total_cmp(a));
-        let best: f64 = ideal.iter().take(10).enumerate().map(|(r, g)| gain(r, *g)).sum();
+        let best: f64 = ideal
+            .iter()
+            .take(10)
+            .enumerate()
+            .map(|(r, g)| gain(r, *g))
+            .sum();
         ndcg += if best > 0.0 { dcg / best } else { 0.0 };
         let positive = ideal.iter().filter(|g| **g > 0.0).count().max(1) as f64;
         recall += hits.iter().filter(|h| found(h.page) > 0.0).count() as f64 / positive;
         count += 1;
     }
     let count = f64::from(count);
-    let line = format!("{} {split}: {count} queries, nDCG@10 {:.4}, recall@100 {:.4}", dir.display(), ndcg / count, recall / count);
+    let line = format!(
+        "{} {split}: {count} queries, nDCG@10 {:.4}, recall@100 {:.4}",
+        dir.display(),
+        ndcg / count,
+        recall / count
+    );
     let _ = writeln!(std::io::stdout(), "{line}");
 }

@@ -27,7 +27,8 @@ impl Rng {
 
 fn word(rank: usize) -> String {
     const SYLLABLES: [&str; 16] = [
-        "ka", "lo", "mi", "ter", "san", "dor", "vel", "pu", "ren", "go", "bax", "ni", "qua", "sto", "fe", "zu",
+        "ka", "lo", "mi", "ter", "san", "dor", "vel", "pu", "ren", "go", "bax", "ni", "qua", "sto",
+        "fe", "zu",
     ];
     let mut rest = rank + 16;
     let mut out = String::new();
@@ -40,13 +41,19 @@ fn word(rank: usize) -> String {
 
 fn page(rng: &mut Rng, number: u32, seq: u64) -> Doc {
     let mut text = |count: usize| {
-        (0..count).map(|_| word(rng.zipf())).collect::<Vec<_>>().join(" ")
+        (0..count)
+            .map(|_| word(rng.zipf()))
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     let title = text(4);
     let units = (0..UNITS).map(|_| {
         let (first, second) = (text(WORDS_PER_UNIT / 2), text(WORDS_PER_UNIT / 2));
         let start = first.len() as u32 + 2;
-        let block = |anchor: &str, start| UnitBlock { anchor: anchor.into(), start };
+        let block = |anchor: &str, start| UnitBlock {
+            anchor: anchor.into(),
+            start,
+        };
         DocUnit {
             headings: text(3),
             text: format!("{first}\n\n{second}"),
@@ -76,7 +83,13 @@ fn search(index: &TextIndex, name: &str, queries: &[String], k: usize, by_page: 
     let snapshot = index.snapshot();
     let times = queries.iter().map(|text| {
         let texts = [text.clone()];
-        let query = Query { texts: &texts, k, by_page, candidates: &AdmitAll, only_page: None };
+        let query = Query {
+            texts: &texts,
+            k,
+            by_page,
+            candidates: &AdmitAll,
+            only_page: None,
+        };
         let start = Instant::now();
         let answer = snapshot.search(&query).expect("search");
         assert!(answer.hits.len() <= k);
@@ -87,21 +100,39 @@ fn search(index: &TextIndex, name: &str, queries: &[String], k: usize, by_page: 
 
 /// Queries of a length; `common` takes words as frequent as in the text.
 fn queries(rng: &mut Rng, words: usize, common: bool) -> Vec<String> {
-    let pick = |rng: &mut Rng| if common { rng.zipf() } else { (rng.next() * 5_000.0) as usize + 20 };
+    let pick = |rng: &mut Rng| {
+        if common {
+            rng.zipf()
+        } else {
+            (rng.next() * 5_000.0) as usize + 20
+        }
+    };
     (0..300)
-        .map(|_| (0..words).map(|_| word(pick(rng))).collect::<Vec<_>>().join(" "))
+        .map(|_| {
+            (0..words)
+                .map(|_| word(pick(rng)))
+                .collect::<Vec<_>>()
+                .join(" ")
+        })
         .collect()
 }
 
 fn main() {
-    let pages: u32 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(100_000);
+    let pages: u32 = std::env::args()
+        .nth(1)
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(100_000);
     let dir = tempfile::tempdir().expect("folder");
     let path = dir.path().join("text");
-    let index = TextIndex::open(&path, Generation::current(1)).expect("open").index;
+    let index = TextIndex::open(&path, Generation::current(1))
+        .expect("open")
+        .index;
     let mut rng = Rng(0x9E37_79B9_7F4A_7C15);
     let mut spent = Duration::ZERO;
     for from in (0..pages).step_by(2000) {
-        let docs: Vec<Doc> = (from..pages.min(from + 2000)).map(|n| page(&mut rng, n, 1)).collect();
+        let docs: Vec<Doc> = (from..pages.min(from + 2000))
+            .map(|n| page(&mut rng, n, 1))
+            .collect();
         let start = Instant::now();
         index.add_bulk(docs).expect("add");
         spent += start.elapsed();
@@ -110,13 +141,30 @@ fn main() {
     index.commit(1).expect("commit");
     spent += start.elapsed();
     let units = pages as f64 * UNITS as f64;
-    println!("bulk: {:.1} s, {:.0} units/s, {:?}", spent.as_secs_f64(), units / spent.as_secs_f64(), index.stats());
+    println!(
+        "bulk: {:.1} s, {:.0} units/s, {:?}",
+        spent.as_secs_f64(),
+        units / spent.as_secs_f64(),
+        index.stats()
+    );
     let start = Instant::now();
     index.settle();
-    println!("merges: {:.1} s, {:?}", start.elapsed().as_secs_f64(), index.stats());
+    println!(
+        "merges: {:.1} s, {:?}",
+        start.elapsed().as_secs_f64(),
+        index.stats()
+    );
 
-    for (words, name) in [(1, "1 word"), (2, "2 words"), (4, "4 words"), (10, "10 words (sentence)")] {
-        for (common, kind) in [(false, "of the 5,000 most frequent"), (true, "as in the text")] {
+    for (words, name) in [
+        (1, "1 word"),
+        (2, "2 words"),
+        (4, "4 words"),
+        (10, "10 words (sentence)"),
+    ] {
+        for (common, kind) in [
+            (false, "of the 5,000 most frequent"),
+            (true, "as in the text"),
+        ] {
             let queries = queries(&mut rng, words, common);
             search(&index, &format!("{name} {kind}"), &queries, 10, false);
         }
@@ -138,15 +186,29 @@ fn main() {
     search(&index, "2 words with 500 pages in memory", &two, 10, false);
     let start = Instant::now();
     index.commit(2).expect("commit");
-    println!("commit of 500 pages: {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+    println!(
+        "commit of 500 pages: {:.1} ms",
+        start.elapsed().as_secs_f64() * 1e3
+    );
     index.add(vec![page(&mut rng, 1, 3)]);
     let start = Instant::now();
     index.commit(3).expect("commit");
-    println!("commit of 1 page: {:.1} ms, {:?}", start.elapsed().as_secs_f64() * 1e3, index.stats());
+    println!(
+        "commit of 1 page: {:.1} ms, {:?}",
+        start.elapsed().as_secs_f64() * 1e3,
+        index.stats()
+    );
     drop(index);
     let start = Instant::now();
     let opened = TextIndex::open(&path, Generation::current(1)).expect("open");
-    println!("open: {:.1} ms, {:?}", start.elapsed().as_secs_f64() * 1e3, opened.state);
+    println!(
+        "open: {:.1} ms, {:?}",
+        start.elapsed().as_secs_f64() * 1e3,
+        opened.state
+    );
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status.lines().filter(|l| l.starts_with("VmHWM") || l.starts_with("RssAnon")).for_each(|l| println!("{l}"));
+    status
+        .lines()
+        .filter(|l| l.starts_with("VmHWM") || l.starts_with("RssAnon"))
+        .for_each(|l| println!("{l}"));
 }

@@ -134,7 +134,10 @@ pub struct Generation {
 impl Generation {
     /// The current layout, for the store named by `id`.
     pub fn current(id: u128) -> Self {
-        Generation { schema_version: SCHEMA_VERSION, id }
+        Generation {
+            schema_version: SCHEMA_VERSION,
+            id,
+        }
     }
 }
 

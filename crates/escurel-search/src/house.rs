@@ -42,12 +42,20 @@ impl Housekeeper {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("search-house".into()).spawn(run);
+        let thread = std::thread::Builder::new()
+            .name("search-house".into())
+            .spawn(run);
         match thread {
-            Ok(thread) => Housekeeper { tasks: Some(tasks), thread: Some(thread) },
+            Ok(thread) => Housekeeper {
+                tasks: Some(tasks),
+                thread: Some(thread),
+            },
             Err(error) => {
                 tracing::warn!(%error, "no housekeeping for the text index");
-                Housekeeper { tasks: None, thread: None }
+                Housekeeper {
+                    tasks: None,
+                    thread: None,
+                }
             }
         }
     }
@@ -93,7 +101,9 @@ fn verify(inner: &Weak<Inner>) {
 fn tidy(inner: &Weak<Inner>) {
     loop {
         // The index may be dropped while the merge runs; that ends the merge.
-        let Some(merge) = inner.upgrade().and_then(|inner| inner.start_merge()) else { return };
+        let Some(merge) = inner.upgrade().and_then(|inner| inner.start_merge()) else {
+            return;
+        };
         if let Err(error) = merge.wait() {
             tracing::debug!(%error, "a merge of the text index did not end");
             return;
@@ -118,8 +128,11 @@ const DELETED_SHARE: u32 = 4;
 pub(crate) fn choose(metas: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
     let class = |meta: &SegmentMeta| (meta.num_docs() / SMALL).max(1).ilog(FAN as u32);
     for size in 0..=16 {
-        let same: Vec<SegmentId> =
-            metas.iter().filter(|meta| class(meta) == size).map(SegmentMeta::id).collect();
+        let same: Vec<SegmentId> = metas
+            .iter()
+            .filter(|meta| class(meta) == size)
+            .map(SegmentMeta::id)
+            .collect();
         if same.len() >= FAN {
             return Some(same);
         }

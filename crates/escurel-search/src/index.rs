@@ -88,7 +88,11 @@ impl TextIndex {
         };
         // Takes the lock of the folder, so that a second writer fails here.
         inner.with_writer(|_| Ok(()))?;
-        Ok(Opened { index: TextIndex::keep(inner, later), seq, state })
+        Ok(Opened {
+            index: TextIndex::keep(inner, later),
+            seq,
+            state,
+        })
     }
 
     /// An index that lives and ends with the process.
@@ -150,7 +154,10 @@ impl TextIndex {
     /// A consistent view; later writes do not change it. Take it after the
     /// candidates it will be asked with, so that no admitted version is newer.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { view: self.inner.view.load_full(), inner: self.inner.clone() }
+        Snapshot {
+            view: self.inner.view.load_full(),
+            inner: self.inner.clone(),
+        }
     }
 
     /// The versions present for a page, ascending.
@@ -213,7 +220,10 @@ impl Inner {
             let manual = tantivy::ReloadPolicy::Manual;
             let reader: IndexReader = index.reader_builder().reload_policy(manual).try_into()?;
             let main = Layer::new(reader.searcher())?;
-            let state = State { known: main.keys(), ..State::default() };
+            let state = State {
+                known: main.keys(),
+                ..State::default()
+            };
             let view = View::new(&fields, main, Vec::new())?;
             Ok(Inner {
                 fields,
@@ -230,7 +240,8 @@ impl Inner {
     }
 
     fn publish(&self, main: Layer, deltas: Vec<Delta>) -> Result<(), SearchError> {
-        self.view.store(Arc::new(View::new(&self.fields, main, deltas)?));
+        self.view
+            .store(Arc::new(View::new(&self.fields, main, deltas)?));
         Ok(())
     }
 
@@ -270,7 +281,9 @@ impl Inner {
         if slot.is_none() {
             *slot = Some(self.open_writer()?);
         }
-        let Some(writer) = slot.as_mut() else { return Err(SearchError::Locked) };
+        let Some(writer) = slot.as_mut() else {
+            return Err(SearchError::Locked);
+        };
         let result = guard(|| work(writer));
         if result.is_err() {
             *slot = None;
@@ -302,7 +315,12 @@ impl Inner {
                 }
                 state.bulk.insert(key, false);
                 drop(state);
-                batch.extend(self.fields.documents(doc).into_iter().map(UserOperation::Add));
+                batch.extend(
+                    self.fields
+                        .documents(doc)
+                        .into_iter()
+                        .map(UserOperation::Add),
+                );
                 if batch.len() >= BULK_BATCH {
                     send(writer, &mut batch)?;
                 }
@@ -340,7 +358,13 @@ impl Inner {
         let drop: HashSet<Key> = if forgotten.is_empty() {
             HashSet::new()
         } else {
-            state.known.iter().chain(state.bulk.keys()).copied().filter(gone).collect()
+            state
+                .known
+                .iter()
+                .chain(state.bulk.keys())
+                .copied()
+                .filter(gone)
+                .collect()
         };
         let add: Vec<Arc<Doc>> = deltas
             .iter()
@@ -350,10 +374,18 @@ impl Inner {
             .cloned()
             .collect();
         let replace = add.iter().map(|doc| (doc.page, doc.seq));
-        let replace = replace.filter(|key| state.known.contains(key) || state.bulk.contains_key(key));
+        let replace =
+            replace.filter(|key| state.known.contains(key) || state.bulk.contains_key(key));
         let replace = replace.collect();
         let bulk = state.bulk.keys().copied().collect();
-        Fold { add, drop, replace, bulk, forgotten, layers: deltas.len() }
+        Fold {
+            add,
+            drop,
+            replace,
+            bulk,
+            forgotten,
+            layers: deltas.len(),
+        }
     }
 
     fn write_fold(&self, writer: &mut IndexWriter, fold: &Fold) -> Result<(), SearchError> {
@@ -363,7 +395,12 @@ impl Inner {
         // One batch is one segment; a commit of little makes one small segment.
         let mut batch: Vec<UserOperation> = Vec::new();
         for doc in &fold.add {
-            batch.extend(self.fields.documents(doc).into_iter().map(UserOperation::Add));
+            batch.extend(
+                self.fields
+                    .documents(doc)
+                    .into_iter()
+                    .map(UserOperation::Add),
+            );
             if batch.len() >= 8 * BULK_BATCH {
                 send(writer, &mut batch)?;
             }
@@ -376,10 +413,16 @@ impl Inner {
         let mut state = self.state.lock();
         let mut main = Layer::new(self.reader.searcher())?;
         state.known.retain(|key| !fold.drop.contains(key));
-        state.known.extend(fold.bulk.iter().filter(|key| !fold.drop.contains(*key)));
-        state.known.extend(fold.add.iter().map(|doc| (doc.page, doc.seq)));
+        state
+            .known
+            .extend(fold.bulk.iter().filter(|key| !fold.drop.contains(*key)));
+        state
+            .known
+            .extend(fold.add.iter().map(|doc| (doc.page, doc.seq)));
         state.bulk.retain(|key, _| !fold.bulk.contains(key));
-        state.forgotten.retain(|page, before| fold.forgotten.get(page) != Some(before));
+        state
+            .forgotten
+            .retain(|page, before| fold.forgotten.get(page) != Some(before));
         state.folding = 0;
         let deltas = self.view.load().deltas[fold.layers..].to_vec();
         main.mask(fresh_again(&deltas, &state.known));
@@ -433,11 +476,17 @@ impl Fold {
 }
 
 fn fresh_again(deltas: &[Delta], known: &HashSet<Key>) -> impl Iterator<Item = Key> {
-    let keys = deltas.iter().flat_map(Delta::live).map(|doc| (doc.page, doc.seq));
+    let keys = deltas
+        .iter()
+        .flat_map(Delta::live)
+        .map(|doc| (doc.page, doc.seq));
     keys.filter(|key| known.contains(key))
 }
 
-fn send(writer: &IndexWriter, batch: &mut Vec<UserOperation<TantivyDocument>>) -> Result<(), SearchError> {
+fn send(
+    writer: &IndexWriter,
+    batch: &mut Vec<UserOperation<TantivyDocument>>,
+) -> Result<(), SearchError> {
     // The indexing threads take no empty batches.
     if !batch.is_empty() {
         writer.run(std::mem::take(batch))?;
@@ -459,8 +508,13 @@ fn last_of_each(docs: Vec<Doc>) -> Vec<Arc<Doc>> {
 fn compact(fields: &Fields, deltas: &mut Vec<Delta>, from: usize) -> tantivy::Result<()> {
     let class = |delta: &Delta| delta.docs.len().max(1).ilog(DELTA_FAN);
     loop {
-        let Some(last) = deltas.last().map(class) else { return Ok(()) };
-        let same = deltas[from.min(deltas.len())..].iter().rev().take_while(|d| class(d) == last);
+        let Some(last) = deltas.last().map(class) else {
+            return Ok(());
+        };
+        let same = deltas[from.min(deltas.len())..]
+            .iter()
+            .rev()
+            .take_while(|d| class(d) == last);
         if same.count() < DELTA_FAN {
             return Ok(());
         }

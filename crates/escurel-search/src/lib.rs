@@ -31,7 +31,9 @@ fn guard<T>(work: impl FnOnce() -> Result<T, SearchError>) -> Result<T, SearchEr
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(SearchError::Damaged(text.unwrap_or("a panic while reading").to_string()))
+            Err(SearchError::Damaged(
+                text.unwrap_or("a panic while reading").to_string(),
+            ))
         }
     }
 }
@@ -60,5 +62,9 @@ impl From<std::io::Error> for SearchError {
 /// does not find, is.
 fn from_io(error: &std::io::Error) -> SearchError {
     let refused = error.raw_os_error().is_some() && error.kind() != std::io::ErrorKind::NotFound;
-    if refused { SearchError::Io(error.to_string()) } else { SearchError::Damaged(error.to_string()) }
+    if refused {
+        SearchError::Io(error.to_string())
+    } else {
+        SearchError::Damaged(error.to_string())
+    }
 }

@@ -40,7 +40,10 @@ struct GenerationFile {
 impl From<Generation> for GenerationFile {
     fn from(generation: Generation) -> Self {
         let id = format!("{:032x}", generation.id);
-        GenerationFile { schema_version: generation.schema_version, id }
+        GenerationFile {
+            schema_version: generation.schema_version,
+            id,
+        }
     }
 }
 
@@ -80,8 +83,13 @@ pub(crate) fn start_over(
 }
 
 fn is_locked(dir: &Path) -> bool {
-    let Ok(files) = MmapDirectory::open(dir) else { return false };
-    matches!(files.acquire_lock(&INDEX_WRITER_LOCK), Err(LockError::LockBusy))
+    let Ok(files) = MmapDirectory::open(dir) else {
+        return false;
+    };
+    matches!(
+        files.acquire_lock(&INDEX_WRITER_LOCK),
+        Err(LockError::LockBusy)
+    )
 }
 
 fn is_empty(dir: &Path) -> io::Result<bool> {
@@ -104,7 +112,12 @@ fn create(
     let files = MmapDirectory::open(dir).map_err(tantivy::TantivyError::from)?;
     let mut index = Index::create(files, fields.schema.clone(), IndexSettings::default())?;
     fields.register(&mut index);
-    Ok(Found { index, seq: 0, state, verify_later: false })
+    Ok(Found {
+        index,
+        seq: 0,
+        state,
+        verify_later: false,
+    })
 }
 
 fn existing(dir: &Path, expect: Generation, fields: &Fields) -> Result<Found, SearchError> {
@@ -126,10 +139,19 @@ fn existing(dir: &Path, expect: Generation, fields: &Fields) -> Result<Found, Se
     fields.register(&mut index);
     let size = check_files(dir, &index)?;
     let seq = match index.load_metas()?.payload {
-        Some(text) => serde_json::from_str::<Payload>(&text).map_err(io::Error::from)?.seq,
+        Some(text) => {
+            serde_json::from_str::<Payload>(&text)
+                .map_err(io::Error::from)?
+                .seq
+        }
         None => 0,
     };
-    Ok(Found { index, seq, state: OpenState::Intact, verify_later: size > CHECK_AT_OPEN })
+    Ok(Found {
+        index,
+        seq,
+        state: OpenState::Intact,
+        verify_later: size > CHECK_AT_OPEN,
+    })
 }
 
 /// Every file of every segment is there and, if they are small enough to read
@@ -154,7 +176,14 @@ fn segment_files(index: &Index) -> tantivy::Result<Vec<PathBuf>> {
     use SegmentComponent as C;
     let mut files = Vec::new();
     for meta in index.searchable_segment_metas()? {
-        let parts = [C::Postings, C::Positions, C::Terms, C::Store, C::FastFields, C::FieldNorms];
+        let parts = [
+            C::Postings,
+            C::Positions,
+            C::Terms,
+            C::Store,
+            C::FastFields,
+            C::FieldNorms,
+        ];
         files.extend(parts.into_iter().map(|part| meta.relative_path(part)));
         if meta.has_deletes() {
             files.push(meta.relative_path(C::Delete));
@@ -182,14 +211,24 @@ pub(crate) fn broken_file(index: &Index) -> Option<String> {
 
 /// Renames the folder; only the newest such folder is kept.
 fn move_aside(dir: &Path) -> io::Result<PathBuf> {
-    let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = dir
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let prefix = format!("{name}.damaged-");
-    let parent = dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = dir
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let mut newest = 0;
     let mut older = Vec::new();
     for entry in fs::read_dir(parent)?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if let Some(number) = name.strip_prefix(&prefix).and_then(|n| n.parse::<u64>().ok()) {
+        if let Some(number) = name
+            .strip_prefix(&prefix)
+            .and_then(|n| n.parse::<u64>().ok())
+        {
             newest = newest.max(number);
             older.push(entry.path());
         }
@@ -206,6 +245,12 @@ fn move_aside(dir: &Path) -> io::Result<PathBuf> {
 
 /// The bytes of all files in the folder.
 pub(crate) fn bytes_in(dir: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(dir) else { return 0 };
-    entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum()
+    let Ok(entries) = fs::read_dir(dir) else {
+        return 0;
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.metadata().ok())
+        .map(|meta| meta.len())
+        .sum()
 }

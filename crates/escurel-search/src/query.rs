@@ -96,9 +96,14 @@ impl Reader {
             self.facet(kind, value, negative);
             return rest;
         }
-        let end = body.find(|c: char| c.is_whitespace() || is_quote(c)).unwrap_or(body.len());
+        let end = body
+            .find(|c: char| c.is_whitespace() || is_quote(c))
+            .unwrap_or(body.len());
         let word = &body[..end];
-        if ["skill:", "tag:"].iter().any(|name| word.eq_ignore_ascii_case(name)) {
+        if ["skill:", "tag:"]
+            .iter()
+            .any(|name| word.eq_ignore_ascii_case(name))
+        {
             self.note("an operator without a value was read as a word");
         }
         if matches!(word, "AND" | "OR" | "NOT") {
@@ -139,7 +144,11 @@ impl Reader {
         let sequence = sequence(&self.words.join(" "));
         let useful = sequence.iter().any(|word| !word.stop);
         let mut previous: Option<usize> = None;
-        for word in sequence.iter().filter(|word| !(useful && word.stop)).take(MAX_WORDS) {
+        for word in sequence
+            .iter()
+            .filter(|word| !(useful && word.stop))
+            .take(MAX_WORDS)
+        {
             let index = self.count(&word.term);
             if word.whole {
                 continue;
@@ -153,7 +162,8 @@ impl Reader {
             previous = Some(index);
         }
         if self.parsed.terms.is_empty() && !self.parsed.filters() && !quoted {
-            let excludes = !self.parsed.excluded.is_empty() || !self.parsed.excluded_facets.is_empty();
+            let excludes =
+                !self.parsed.excluded.is_empty() || !self.parsed.excluded_facets.is_empty();
             self.note(match excludes {
                 true => "only exclusions: add a word to look for",
                 false => "no words to look for in the query",
@@ -163,7 +173,12 @@ impl Reader {
     }
 
     fn count(&mut self, term: &str) -> usize {
-        match self.parsed.terms.iter().position(|(known, _)| known == term) {
+        match self
+            .parsed
+            .terms
+            .iter()
+            .position(|(known, _)| known == term)
+        {
             Some(index) => {
                 self.parsed.terms[index].1 += 1;
                 index
@@ -186,7 +201,9 @@ struct Word {
 fn sequence(text: &str) -> Vec<Word> {
     let tokens = tokens_of(text);
     let mut folded = String::new();
-    let ranking = tokens.iter().filter(|(token, _)| token.kind != Kind::Single);
+    let ranking = tokens
+        .iter()
+        .filter(|(token, _)| token.kind != Kind::Single);
     let word = |(token, term): (&crate::analysis::Token, &str)| {
         folded.clear();
         fold(&text[token.start as usize..token.end as usize], &mut folded);
@@ -241,7 +258,9 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
 /// `skill:name`, `tag:"two words"`: kind, value and what follows.
 fn facet(text: &str) -> Option<(&'static str, &str, &str)> {
     for kind in ["skill", "tag"] {
-        let Some(head) = text.get(..kind.len() + 1) else { continue };
+        let Some(head) = text.get(..kind.len() + 1) else {
+            continue;
+        };
         if !head.eq_ignore_ascii_case(&format!("{kind}:")) {
             continue;
         }
@@ -263,7 +282,10 @@ mod tests {
 
     fn words(parsed: &Parsed) -> String {
         let terms = parsed.terms.iter();
-        terms.map(|(term, count)| format!("{term}*{count}")).collect::<Vec<_>>().join(" ")
+        terms
+            .map(|(term, count)| format!("{term}*{count}"))
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     fn check(text: &str, expect: &str) {
@@ -281,12 +303,16 @@ mod tests {
 
     #[test]
     fn punctuation_is_no_error() {
-        for text in ["(((", "-", "*", "\"", "", "  ", "--", "\"\"", "^", "{}[]", "-\"\""] {
+        for text in [
+            "(((", "-", "*", "\"", "", "  ", "--", "\"\"", "^", "{}[]", "-\"\"",
+        ] {
             let parsed = parse(text);
             assert!(parsed.terms.is_empty(), "{text:?}");
             assert!(!parsed.notes.is_empty(), "{text:?}");
         }
-        for text in ["foo\"", "title:", "AND", "^2", "skill:", "tag: x", "a:b:c", "- x", "--x"] {
+        for text in [
+            "foo\"", "title:", "AND", "^2", "skill:", "tag: x", "a:b:c", "- x", "--x",
+        ] {
             let parsed = parse(text);
             assert!(!parsed.terms.is_empty(), "{text:?}");
             assert!(!parsed.filters() && parsed.excluded.is_empty(), "{text:?}");
@@ -297,9 +323,13 @@ mod tests {
 
     #[test]
     fn operators() {
-        let parsed = parse("pump \"high tide\" -broken -\"very low\" skill:note tag:\"Big One\" -tag:x");
+        let parsed =
+            parse("pump \"high tide\" -broken -\"very low\" skill:note tag:\"Big One\" -tag:x");
         assert_eq!(words(&parsed), "pump*1 high*1 tide*1");
-        assert_eq!(parsed.required, [vec![(0, "high".to_string()), (1, "tide".to_string())]]);
+        assert_eq!(
+            parsed.required,
+            [vec![(0, "high".to_string()), (1, "tide".to_string())]]
+        );
         assert_eq!(parsed.excluded.len(), 2);
         assert_eq!((parsed.skills.len(), parsed.tags.len()), (1, 1));
         assert_eq!(parsed.excluded_facets, [("tag", "x".to_string())]);

@@ -96,7 +96,11 @@ impl Fields {
     /// has its title.
     pub fn documents(&self, doc: &Doc) -> Vec<TantivyDocument> {
         let bare = [DocUnit::default()];
-        let units = if doc.units.is_empty() { &bare[..] } else { &doc.units[..] };
+        let units = if doc.units.is_empty() {
+            &bare[..]
+        } else {
+            &doc.units[..]
+        };
         let key = format!("{:x}:{:x}", doc.page, doc.seq);
         let names = [&doc.aliases[..], &doc.tags[..]].concat().join("\n");
         let mut facets: Vec<String> = doc.tags.iter().map(|tag| facet("tag", tag)).collect();
@@ -166,11 +170,18 @@ fn decode(mut bytes: &[u8]) -> Option<DocUnit> {
         let start = u32::try_from(take(&mut bytes)?).ok()?;
         let len = usize::try_from(take(&mut bytes)?).ok()?;
         let (anchor, rest) = bytes.split_at_checked(len)?;
-        blocks.push(UnitBlock { anchor: String::from_utf8(anchor.to_vec()).ok()?, start });
+        blocks.push(UnitBlock {
+            anchor: String::from_utf8(anchor.to_vec()).ok()?,
+            start,
+        });
         bytes = rest;
     }
     let text = String::from_utf8(bytes.to_vec()).ok()?;
-    Some(DocUnit { headings: String::new(), text, blocks })
+    Some(DocUnit {
+        headings: String::new(),
+        text,
+        blocks,
+    })
 }
 
 fn put(out: &mut Vec<u8>, mut number: u64) {
@@ -200,7 +211,10 @@ mod tests {
 
     #[test]
     fn units_come_back() {
-        let block = |anchor: &str, start| UnitBlock { anchor: anchor.into(), start };
+        let block = |anchor: &str, start| UnitBlock {
+            anchor: anchor.into(),
+            start,
+        };
         let unit = DocUnit {
             headings: String::new(),
             text: "One\n\nzwei 潮汐".into(),

@@ -44,7 +44,10 @@ pub(crate) fn cut(unit: &DocUnit, weights: &HashMap<String, f32>) -> Cut {
     Cut {
         anchor: anchor(unit, inside, start),
         text: shown.to_string(),
-        matches: join(ranges.map(|m| whole_characters(text, m.start.max(start), m.end.min(end))), start),
+        matches: join(
+            ranges.map(|m| whole_characters(text, m.start.max(start), m.end.min(end))),
+            start,
+        ),
     }
 }
 
@@ -56,7 +59,13 @@ fn find<'a>(text: &str, weights: &'a HashMap<String, f32>) -> Vec<Match<'a>> {
             let (start, end) = (token.start as usize, token.end as usize);
             chars += text[counted..start.max(counted)].chars().count();
             counted = start.max(counted);
-            found.push(Match { start, end, chars, word, weight: *weight });
+            found.push(Match {
+                start,
+                end,
+                chars,
+                word,
+                weight: *weight,
+            });
         }
     }
     found
@@ -108,8 +117,15 @@ fn around(text: &str, start: usize, end: usize) -> (usize, usize) {
     };
     let from = snap(text, from, start);
     let rest = &text[from..];
-    let limit = rest.char_indices().nth(MAX_CHARS).map_or(text.len(), |(at, _)| from + at);
-    let to = if limit < text.len() { word_end(text, limit, end) } else { limit };
+    let limit = rest
+        .char_indices()
+        .nth(MAX_CHARS)
+        .map_or(text.len(), |(at, _)| from + at);
+    let to = if limit < text.len() {
+        word_end(text, limit, end)
+    } else {
+        limit
+    };
     trim(text, from, snap_back(text, from, to))
 }
 
@@ -125,7 +141,9 @@ fn word_end(text: &str, limit: usize, keep: usize) -> usize {
         return limit;
     }
     let keep = keep.min(limit);
-    text[keep..limit].rfind(char::is_whitespace).map_or(limit, |gap| keep + gap)
+    text[keep..limit]
+        .rfind(char::is_whitespace)
+        .map_or(limit, |gap| keep + gap)
 }
 
 /// Cuts white space off both ends.
@@ -136,24 +154,34 @@ fn trim(text: &str, from: usize, to: usize) -> (usize, usize) {
 }
 
 fn is_boundary(text: &str, at: usize) -> bool {
-    GraphemeCursor::new(at, text.len(), true).is_boundary(text, 0).unwrap_or(true)
+    GraphemeCursor::new(at, text.len(), true)
+        .is_boundary(text, 0)
+        .unwrap_or(true)
 }
 
 /// The next character start from `from`, at most `most`.
 fn snap(text: &str, from: usize, most: usize) -> usize {
     let starts = (from..most).filter(|at| text.is_char_boundary(*at));
-    starts.into_iter().find(|at| is_boundary(text, *at)).unwrap_or(most)
+    starts
+        .into_iter()
+        .find(|at| is_boundary(text, *at))
+        .unwrap_or(most)
 }
 
 /// The last character end up to `to`, at least `least`.
 fn snap_back(text: &str, least: usize, to: usize) -> usize {
     let ends = (least..=to).rev().filter(|at| text.is_char_boundary(*at));
-    ends.into_iter().find(|at| is_boundary(text, *at)).unwrap_or(least)
+    ends.into_iter()
+        .find(|at| is_boundary(text, *at))
+        .unwrap_or(least)
 }
 
 fn whole_characters(text: &str, start: usize, end: usize) -> (usize, usize) {
     let back = (0..=start).rev().filter(|at| text.is_char_boundary(*at));
-    let start = back.into_iter().find(|at| is_boundary(text, *at)).unwrap_or(start);
+    let start = back
+        .into_iter()
+        .find(|at| is_boundary(text, *at))
+        .unwrap_or(start);
     (start, snap(text, end, text.len()))
 }
 
@@ -175,7 +203,9 @@ fn join(ranges: impl Iterator<Item = (usize, usize)>, base: usize) -> Vec<(u32, 
 /// The block that holds most of the window's words; without words, the first.
 fn anchor(unit: &DocUnit, inside: &[Match<'_>], start: usize) -> Option<String> {
     let block_at = |at: usize| {
-        let after = unit.blocks.partition_point(|block| block.start as usize <= at);
+        let after = unit
+            .blocks
+            .partition_point(|block| block.start as usize <= at);
         after.saturating_sub(1)
     };
     let mut worth: HashMap<usize, f32> = HashMap::new();
@@ -183,7 +213,10 @@ fn anchor(unit: &DocUnit, inside: &[Match<'_>], start: usize) -> Option<String> 
         *worth.entry(block_at(found.start)).or_default() += found.weight;
     }
     let better = |a: &(&usize, &f32), b: &(&usize, &f32)| a.1.total_cmp(b.1).then(b.0.cmp(a.0));
-    let best = worth.iter().max_by(better).map_or_else(|| block_at(start), |(block, _)| *block);
+    let best = worth
+        .iter()
+        .max_by(better)
+        .map_or_else(|| block_at(start), |(block, _)| *block);
     unit.blocks.get(best).map(|block| block.anchor.clone())
 }
 

@@ -8,9 +8,7 @@ use hashbrown::HashSet;
 use tantivy::columnar::ColumnValues;
 use tantivy::directory::RamDirectory;
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{
-    DocId, DocSet, Index, ReloadPolicy, Searcher, SegmentReader, TERMINATED, Term,
-};
+use tantivy::{DocId, DocSet, Index, ReloadPolicy, Searcher, SegmentReader, TERMINATED, Term};
 
 use crate::api::Doc;
 use crate::schema::{Fields, Key, PAGE, SEQ, UNIT};
@@ -37,7 +35,11 @@ pub(crate) struct Columns {
 impl Columns {
     fn open(segment: &SegmentReader) -> tantivy::Result<Self> {
         let column = |name| segment.fast_fields().column_first_or_default::<u64>(name);
-        let columns = Columns { page: column(PAGE)?, seq: column(SEQ)?, unit: column(UNIT)? };
+        let columns = Columns {
+            page: column(PAGE)?,
+            seq: column(SEQ)?,
+            unit: column(UNIT)?,
+        };
         for column in [&columns.page, &columns.seq, &columns.unit] {
             if column.num_vals() != segment.max_doc() {
                 let what = "a column does not cover its segment".to_string();
@@ -58,15 +60,27 @@ impl Columns {
 
 impl Layer {
     pub fn new(searcher: Searcher) -> tantivy::Result<Self> {
-        let columns: tantivy::Result<Vec<Columns>> =
-            searcher.segment_readers().iter().map(Columns::open).collect();
-        Ok(Layer { searcher, columns: columns?.into(), masked: Arc::default() })
+        let columns: tantivy::Result<Vec<Columns>> = searcher
+            .segment_readers()
+            .iter()
+            .map(Columns::open)
+            .collect();
+        Ok(Layer {
+            searcher,
+            columns: columns?.into(),
+            masked: Arc::default(),
+        })
     }
 
     /// The versions of this layer that no later layer replaces.
     pub fn keys(&self) -> HashSet<Key> {
         let mut keys = HashSet::new();
-        for (segment, columns) in self.searcher.segment_readers().iter().zip(self.columns.iter()) {
+        for (segment, columns) in self
+            .searcher
+            .segment_readers()
+            .iter()
+            .zip(self.columns.iter())
+        {
             keys.extend(segment.doc_ids_alive().map(|doc| columns.key(doc)));
         }
         keys.retain(|key| !self.masked.contains(key));
@@ -76,9 +90,16 @@ impl Layer {
     /// The versions of one page in this layer.
     pub fn versions(&self, page: &Term) -> tantivy::Result<HashSet<Key>> {
         let mut keys = HashSet::new();
-        for (segment, columns) in self.searcher.segment_readers().iter().zip(self.columns.iter()) {
+        for (segment, columns) in self
+            .searcher
+            .segment_readers()
+            .iter()
+            .zip(self.columns.iter())
+        {
             let index = segment.inverted_index(page.field())?;
-            let Some(mut docs) = index.read_postings(page, IndexRecordOption::Basic)? else { continue };
+            let Some(mut docs) = index.read_postings(page, IndexRecordOption::Basic)? else {
+                continue;
+            };
             while docs.doc() != TERMINATED {
                 if !segment.is_deleted(docs.doc()) {
                     keys.insert(columns.key(docs.doc()));
@@ -116,13 +137,21 @@ impl Delta {
             }
         }
         let index: Index = writer.finalize()?;
-        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Delta { docs: docs.into(), layer: Layer::new(reader.searcher())? })
+        let reader = index
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .try_into()?;
+        Ok(Delta {
+            docs: docs.into(),
+            layer: Layer::new(reader.searcher())?,
+        })
     }
 
     /// The versions that no later layer replaces.
     pub fn live(&self) -> impl Iterator<Item = &Arc<Doc>> {
-        self.docs.iter().filter(|doc| !self.layer.masked.contains(&(doc.page, doc.seq)))
+        self.docs
+            .iter()
+            .filter(|doc| !self.layer.masked.contains(&(doc.page, doc.seq)))
     }
 }
 
@@ -142,13 +171,20 @@ pub(crate) struct Totals {
 
 impl Totals {
     pub fn tokens(&self, field: Field) -> u64 {
-        self.tokens.iter().find(|(name, _)| *name == field).map_or(0, |(_, tokens)| *tokens)
+        self.tokens
+            .iter()
+            .find(|(name, _)| *name == field)
+            .map_or(0, |(_, tokens)| *tokens)
     }
 }
 
 impl View {
     pub fn new(fields: &Fields, main: Layer, deltas: Vec<Delta>) -> tantivy::Result<Self> {
-        let mut view = View { main, deltas, totals: Totals::default() };
+        let mut view = View {
+            main,
+            deltas,
+            totals: Totals::default(),
+        };
         view.totals = view.count(fields)?;
         Ok(view)
     }
@@ -161,7 +197,10 @@ impl View {
         let mut totals = Totals::default();
         let names = [fields.body, fields.title, fields.names, fields.fields];
         totals.tokens = names.iter().map(|field| (*field, 0)).collect();
-        for segment in self.layers().flat_map(|layer| layer.searcher.segment_readers()) {
+        for segment in self
+            .layers()
+            .flat_map(|layer| layer.searcher.segment_readers())
+        {
             totals.docs += u64::from(segment.max_doc());
             for (field, tokens) in &mut totals.tokens {
                 *tokens += segment.inverted_index(*field)?.total_num_tokens();

@@ -27,7 +27,11 @@ pub fn chain_hash(record: &Value) -> Result<String, StoreError> {
         return Err(StoreError::BadRecord("a record is a JSON object".into()));
     };
     let mut out = Vec::new();
-    write_object(map, |key| key != "entry_hash" && key != "event_sig", &mut out)?;
+    write_object(
+        map,
+        |key| key != "entry_hash" && key != "event_sig",
+        &mut out,
+    )?;
     Ok(hex::encode(&Sha256::digest(&out)))
 }
 

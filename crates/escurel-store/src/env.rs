@@ -96,7 +96,10 @@ pub struct SeededIds {
 
 impl SeededIds {
     pub fn new(seed: u64) -> Self {
-        Self { seed, calls: AtomicU64::new(0) }
+        Self {
+            seed,
+            calls: AtomicU64::new(0),
+        }
     }
 
     fn next(&self) -> [u8; 32] {

@@ -34,28 +34,47 @@ pub enum StoreError {
         "the journal could not be brought back to a known state after a failed write ({detail}). Restart the server"
     )]
     JournalPoisoned { detail: String },
-    #[error("the content {0} is not in the journal's objects. Run `escurel verify`, then restore it from a backup")]
+    #[error(
+        "the content {0} is not in the journal's objects. Run `escurel verify`, then restore it from a backup"
+    )]
     ObjectMissing(ObjectId),
-    #[error("the content {id} is damaged in {file} at byte {offset}. Run `escurel verify`, then restore it from a backup")]
-    ObjectDamaged { id: ObjectId, file: String, offset: u64 },
+    #[error(
+        "the content {id} is damaged in {file} at byte {offset}. Run `escurel verify`, then restore it from a backup"
+    )]
+    ObjectDamaged {
+        id: ObjectId,
+        file: String,
+        offset: u64,
+    },
     #[error("the content {0} was erased on purpose and cannot be brought back")]
     ContentErased(ObjectId),
-    #[error("`{tenant}` is not a tenant id. Use 1 to 63 of a-z, 0-9, - and _, the first a letter or digit")]
+    #[error(
+        "`{tenant}` is not a tenant id. Use 1 to 63 of a-z, 0-9, - and _, the first a letter or digit"
+    )]
     BadTenant { tenant: String },
     #[error("`{path}` cannot be a page path: {why}")]
     BadPath { path: String, why: &'static str },
-    #[error("`{text}` is not a page uid. A uid has 26 characters, such as 01J9Z3T8Q6W2N5K7M4R1C0XABV")]
+    #[error(
+        "`{text}` is not a page uid. A uid has 26 characters, such as 01J9Z3T8Q6W2N5K7M4R1C0XABV"
+    )]
     BadUid { text: String },
     #[error("the record cannot be written: {0}")]
     BadRecord(String),
     #[error("the number {0} cannot be hashed. Give an integer within ±(2^53−1), or text")]
     BadNumber(String),
-    #[error("{what} is damaged: {detail}. Restore it from a backup, or delete it where it can be derived")]
+    #[error(
+        "{what} is damaged: {detail}. Restore it from a backup, or delete it where it can be derived"
+    )]
     Damaged { what: String, detail: String },
-    #[error("changes in {path} cannot be watched: {reason}. Changes are found by a regular rescan instead")]
+    #[error(
+        "changes in {path} cannot be watched: {reason}. Changes are found by a regular rescan instead"
+    )]
     WatchFailed { path: PathBuf, reason: String },
     #[error("{what}: {source}")]
-    Io { what: String, source: Arc<io::Error> },
+    Io {
+        what: String,
+        source: Arc<io::Error>,
+    },
 }
 
 impl StoreError {
@@ -100,7 +119,10 @@ impl StoreError {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 StoreError::DiskFull(path.to_path_buf())
             }
-            _ => StoreError::Io { what: path.display().to_string(), source: Arc::new(error) },
+            _ => StoreError::Io {
+                what: path.display().to_string(),
+                source: Arc::new(error),
+            },
         }
     }
 }

@@ -40,7 +40,10 @@ pub(crate) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { segment: 64 << 20, pack: 64 << 20 }
+        Limits {
+            segment: 64 << 20,
+            pack: 64 << 20,
+        }
     }
 }
 
@@ -73,9 +76,10 @@ impl Journal {
 
     pub(crate) fn writable(&self) -> Result<(), StoreError> {
         match self.broken.get() {
-            Some((seq, detail)) => {
-                Err(StoreError::JournalBroken { seq: *seq, detail: detail.clone() })
-            }
+            Some((seq, detail)) => Err(StoreError::JournalBroken {
+                seq: *seq,
+                detail: detail.clone(),
+            }),
             None => Ok(()),
         }
     }
@@ -107,7 +111,10 @@ impl Journal {
             return Ok(());
         }
         if seq > self.head() {
-            let why = format!("record {seq} cannot be marked as applied, the newest is {}", self.head());
+            let why = format!(
+                "record {seq} cannot be marked as applied, the newest is {}",
+                self.head()
+            );
             return Err(StoreError::BadRecord(why));
         }
         self.env

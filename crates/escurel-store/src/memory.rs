@@ -30,7 +30,11 @@ struct State {
 impl MemStore {
     pub fn new(env: Env) -> Self {
         let state = RwLock::new(open(MemDisk::default(), &env));
-        MemStore { pages: MemPages::new(env.clone()), env, state }
+        MemStore {
+            pages: MemPages::new(env.clone()),
+            env,
+            state,
+        }
     }
 
     /// As if a person had saved the file with another program.
@@ -145,11 +149,15 @@ impl Store for MemStore {
     }
 
     fn verify_journal(&self) -> JournalReport {
-        self.journal().map(|journal| journal.verify()).unwrap_or_default()
+        self.journal()
+            .map(|journal| journal.verify())
+            .unwrap_or_default()
     }
 
     fn warnings(&self) -> Vec<String> {
-        self.journal().map(|journal| journal.warnings().to_vec()).unwrap_or_default()
+        self.journal()
+            .map(|journal| journal.warnings().to_vec())
+            .unwrap_or_default()
     }
 
     fn writable(&self) -> Result<(), StoreError> {

@@ -43,7 +43,10 @@ fn encode_name(name: &std::ffi::OsStr, out: &mut String) {
 
 /// Relative path on disk of a wire path.
 pub(crate) fn decode(wire: &str) -> Result<PathBuf, StoreError> {
-    let refuse = |why| StoreError::BadPath { path: wire.chars().take(256).collect(), why };
+    let refuse = |why| StoreError::BadPath {
+        path: wire.chars().take(256).collect(),
+        why,
+    };
     if wire.is_empty() {
         return Err(refuse("it is empty"));
     }
@@ -52,7 +55,10 @@ pub(crate) fn decode(wire: &str) -> Result<PathBuf, StoreError> {
         let name = decode_name(name).map_err(refuse)?;
         path.push(name);
     }
-    if !path.components().all(|component| matches!(component, Component::Normal(_))) {
+    if !path
+        .components()
+        .all(|component| matches!(component, Component::Normal(_)))
+    {
         return Err(refuse("it leaves its folder"));
     }
     // One file has one spelling: `\\x41` for `A` would be a second one.
@@ -144,15 +150,37 @@ mod tests {
     use super::*;
 
     fn refused(wire: &str) {
-        assert_eq!(decode(wire).map_err(|e| e.code()), Err("bad_path"), "{wire}");
+        assert_eq!(
+            decode(wire).map_err(|e| e.code()),
+            Err("bad_path"),
+            "{wire}"
+        );
     }
 
     #[test]
     fn paths_stay_below_their_folder() {
         for wire in [
-            "", "/", "/etc/passwd.md", "../x.md", "a/../x.md", "a//b.md", "a/", "./a.md", ".escurel/x.md",
-            "a/.git/x.md", "\\x2E\\x2E/x.md", "a\\x2Fb.md", "a\\x00.md", "a\0.md", "a\\b.md", "a\\x4", "a\\",
-            "a\\x+1.md", "..", "\\x41.md", "caf\\xe9.md",
+            "",
+            "/",
+            "/etc/passwd.md",
+            "../x.md",
+            "a/../x.md",
+            "a//b.md",
+            "a/",
+            "./a.md",
+            ".escurel/x.md",
+            "a/.git/x.md",
+            "\\x2E\\x2E/x.md",
+            "a\\x2Fb.md",
+            "a\\x00.md",
+            "a\0.md",
+            "a\\b.md",
+            "a\\x4",
+            "a\\",
+            "a\\x+1.md",
+            "..",
+            "\\x41.md",
+            "caf\\xe9.md",
         ] {
             refused(wire);
         }
@@ -173,7 +201,16 @@ mod tests {
 
     #[test]
     fn editors_leftovers_are_skipped() {
-        for name in [".a.md.swp", "a.md~", ".#a.md", "4913", "a.md.tmp", "a.SWP", "#a.md#", "node_modules"] {
+        for name in [
+            ".a.md.swp",
+            "a.md~",
+            ".#a.md",
+            "4913",
+            "a.md.tmp",
+            "a.SWP",
+            "#a.md#",
+            "node_modules",
+        ] {
             assert!(skipped(name), "{name}");
         }
         for name in ["a.md", "49130.md", "tmp", "notes~old.md", "#1.md"] {

@@ -44,9 +44,9 @@ impl FromStr for ObjectId {
     type Err = StoreError;
 
     fn from_str(text: &str) -> Result<Self, StoreError> {
-        hex::decode(text.as_bytes())
-            .map(ObjectId)
-            .ok_or_else(|| StoreError::BadRecord("an object name has 64 lowercase hex digits".into()))
+        hex::decode(text.as_bytes()).map(ObjectId).ok_or_else(|| {
+            StoreError::BadRecord("an object name has 64 lowercase hex digits".into())
+        })
     }
 }
 
@@ -135,17 +135,33 @@ impl Draft {
 
 /// Names that a note cannot use because the record has them.
 const OWN_FIELDS: &[&str] = &[
-    "actor", "at", "content", "entry_hash", "event_sig", "from", "kind", "path", "prev_hash",
-    "schema_version", "seq_id", "triggered_by", "uid", "version",
+    "actor",
+    "at",
+    "content",
+    "entry_hash",
+    "event_sig",
+    "from",
+    "kind",
+    "path",
+    "prev_hash",
+    "schema_version",
+    "seq_id",
+    "triggered_by",
+    "uid",
+    "version",
 ];
 
 fn check_note(key: &str, value: &Value) -> Result<(), StoreError> {
     if OWN_FIELDS.contains(&key) {
-        return Err(StoreError::BadRecord(format!("a note cannot be called `{key}`")));
+        return Err(StoreError::BadRecord(format!(
+            "a note cannot be called `{key}`"
+        )));
     }
     match value {
         Value::String(_) => Ok(()),
         Value::Number(number) if number.is_i64() || number.is_u64() => Ok(()),
-        _ => Err(StoreError::BadRecord(format!("the note `{key}` is neither text nor an integer"))),
+        _ => Err(StoreError::BadRecord(format!(
+            "the note `{key}` is neither text nor an integer"
+        ))),
     }
 }

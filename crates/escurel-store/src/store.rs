@@ -75,14 +75,19 @@ pub enum Replaced {
     Done(Stat),
     /// The new bytes are in place, but what came out is not what was planned
     /// on; `None`: there was nothing any more.
-    Displaced { stat: Stat, found: Option<Vec<u8>> },
+    Displaced {
+        stat: Stat,
+        found: Option<Vec<u8>>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
     Done,
     /// Not removed: the file holds other bytes than planned.
-    Changed { found: Vec<u8> },
+    Changed {
+        found: Vec<u8>,
+    },
     Absent,
 }
 

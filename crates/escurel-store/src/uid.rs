@@ -39,7 +39,9 @@ impl FromStr for Uid {
     fn from_str(text: &str) -> Result<Uid, StoreError> {
         Ulid::from_string(text)
             .map(|ulid| Uid(ulid.0))
-            .map_err(|_| StoreError::BadUid { text: text.chars().take(64).collect() })
+            .map_err(|_| StoreError::BadUid {
+                text: text.chars().take(64).collect(),
+            })
     }
 }
 

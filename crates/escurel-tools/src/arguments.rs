@@ -27,12 +27,19 @@ pub struct Param {
 pub enum Kind {
     Text,
     Choice(Vec<String>),
-    Integer { min: Option<i64>, max: Option<i64> },
+    Integer {
+        min: Option<i64>,
+        max: Option<i64>,
+    },
     Number,
     Boolean,
     /// Text, number or boolean, as the schema's list of types says.
     Scalar(Vec<String>),
-    List { of: Box<Kind>, min: usize, max: usize },
+    List {
+        of: Box<Kind>,
+        min: usize,
+        max: usize,
+    },
     Object,
     Any,
 }
@@ -63,19 +70,40 @@ impl Params {
                 return Err(self.unknown(spec, &name));
             };
             if !value.is_null() {
-                let value = param.kind.accept(&name, value).map_err(|refusal| refusal.at(&name))?;
+                let value = param
+                    .kind
+                    .accept(&name, value)
+                    .map_err(|refusal| refusal.at(&name))?;
                 checked.insert(name, value);
             }
         }
-        match self.0.iter().find(|p| p.required && !checked.contains_key(&p.name)) {
-            Some(p) => Err(bad(format!("{}: required; expected {}.", p.name, p.kind.expected())).at(&p.name)),
+        match self
+            .0
+            .iter()
+            .find(|p| p.required && !checked.contains_key(&p.name))
+        {
+            Some(p) => Err(bad(format!(
+                "{}: required; expected {}.",
+                p.name,
+                p.kind.expected()
+            ))
+            .at(&p.name)),
             None => Ok(Value::Object(checked)),
         }
     }
 
     /// Other spellings replaced by the argument's name.
-    fn canonical(&self, spec: &Spec, given: Map<String, Value>) -> Result<Map<String, Value>, Refusal> {
-        let name_of = |key: &str| spec.argument_aliases.iter().find(|(s, _)| *s == key).map(|(_, name)| *name);
+    fn canonical(
+        &self,
+        spec: &Spec,
+        given: Map<String, Value>,
+    ) -> Result<Map<String, Value>, Refusal> {
+        let name_of = |key: &str| {
+            spec.argument_aliases
+                .iter()
+                .find(|(s, _)| *s == key)
+                .map(|(_, name)| *name)
+        };
         if !given.keys().any(|k| name_of(k).is_some()) {
             return Ok(given);
         }
@@ -84,7 +112,9 @@ impl Params {
             let name = name_of(&key).map_or_else(|| key.clone(), str::to_owned);
             match out.get(&name) {
                 Some(other) if !other.is_null() && !value.is_null() && *other != value => {
-                    return Err(bad(format!("{name}: given twice, also as {}.", echo(&key))).at(name));
+                    return Err(
+                        bad(format!("{name}: given twice, also as {}.", echo(&key))).at(name)
+                    );
                 }
                 Some(other) if !other.is_null() => {}
                 _ => {
@@ -115,9 +145,15 @@ fn object(arguments: Value) -> Result<Map<String, Value>, Refusal> {
         Value::Null => Ok(Map::new()),
         Value::String(text) => match serde_json::from_str(&text) {
             Ok(Value::Object(map)) => Ok(map),
-            _ => Err(bad(format!("arguments: expected an object, got {}.", echo(&text)))),
+            _ => Err(bad(format!(
+                "arguments: expected an object, got {}.",
+                echo(&text)
+            ))),
         },
-        other => Err(bad(format!("arguments: expected an object, got {}.", shown(&other)))),
+        other => Err(bad(format!(
+            "arguments: expected an object, got {}.",
+            shown(&other)
+        ))),
     }
 }
 
@@ -125,7 +161,13 @@ impl Kind {
     fn of(schema: &Value) -> Kind {
         let types = types(schema);
         if let Some(choices) = schema["enum"].as_array() {
-            return Kind::Choice(choices.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+            return Kind::Choice(
+                choices
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned)
+                    .collect(),
+            );
         }
         match types.as_slice() {
             [one] => Kind::single(one, schema),
@@ -138,7 +180,10 @@ impl Kind {
         let size = |key: &str| schema[key].as_u64().and_then(|n| usize::try_from(n).ok());
         match name {
             "string" => Kind::Text,
-            "integer" => Kind::Integer { min: schema["minimum"].as_i64(), max: schema["maximum"].as_i64() },
+            "integer" => Kind::Integer {
+                min: schema["minimum"].as_i64(),
+                max: schema["maximum"].as_i64(),
+            },
             "number" => Kind::Number,
             "boolean" => Kind::Boolean,
             "object" => Kind::Object,
@@ -157,9 +202,15 @@ impl Kind {
             (Kind::List { of, min, max }, Value::Array(items)) => {
                 if items.len() < *min || items.len() > *max {
                     let n = items.len();
-                    return Err(bad(format!("{path}: expected {}, got {n}.", self.expected())));
+                    return Err(bad(format!(
+                        "{path}: expected {}, got {n}.",
+                        self.expected()
+                    )));
                 }
-                let items = items.into_iter().enumerate().map(|(i, v)| of.accept(&format!("{path}[{i}]"), v));
+                let items = items
+                    .into_iter()
+                    .enumerate()
+                    .map(|(i, v)| of.accept(&format!("{path}[{i}]"), v));
                 items.collect::<Result<_, _>>().map(Value::Array)
             }
             (_, value) if self.fits(&value) => Ok(value),
@@ -168,9 +219,15 @@ impl Kind {
     }
 
     fn mismatch(&self, path: &str, value: &Value) -> Refusal {
-        let refusal = bad(format!("{path}: expected {}, got {}.", self.expected(), shown(value)));
+        let refusal = bad(format!(
+            "{path}: expected {}, got {}.",
+            self.expected(),
+            shown(value)
+        ));
         let meant = match (self, value) {
-            (Kind::Choice(choices), Value::String(s)) => nearest(s, choices.iter().map(String::as_str)),
+            (Kind::Choice(choices), Value::String(s)) => {
+                nearest(s, choices.iter().map(String::as_str))
+            }
             _ => None,
         };
         refusal.candidates(meant.map(str::to_owned))
@@ -182,7 +239,9 @@ impl Kind {
             (Kind::Text | Kind::Choice(_) | Kind::Scalar(_) | Kind::Any, _) => value,
             (Kind::Integer { .. }, Value::Number(n)) => whole(n).unwrap_or(value),
             (_, Value::String(text)) => match serde_json::from_str::<Value>(text.trim()) {
-                Ok(Value::Number(n)) if matches!(self, Kind::Integer { .. }) => whole(&n).unwrap_or(value),
+                Ok(Value::Number(n)) if matches!(self, Kind::Integer { .. }) => {
+                    whole(&n).unwrap_or(value)
+                }
                 Ok(read) if self.same_type(&read) => read,
                 _ => value,
             },
@@ -206,9 +265,9 @@ impl Kind {
     fn fits(&self, value: &Value) -> bool {
         match (self, value) {
             (Kind::Choice(choices), Value::String(s)) => choices.contains(s),
-            (Kind::Integer { min, max }, Value::Number(n)) => {
-                n.as_i64().is_some_and(|n| min.is_none_or(|m| n >= m) && max.is_none_or(|m| n <= m))
-            }
+            (Kind::Integer { min, max }, Value::Number(n)) => n
+                .as_i64()
+                .is_some_and(|n| min.is_none_or(|m| n >= m) && max.is_none_or(|m| n <= m)),
             _ => self.same_type(value),
         }
     }
@@ -221,13 +280,25 @@ impl Kind {
                 let quoted: Vec<String> = choices.iter().map(|c| format!("{c:?}")).collect();
                 format!("one of {}", quoted.join(", "))
             }
-            Kind::Integer { min: Some(min), max: Some(max) } => format!("an integer between {min} and {max}"),
-            Kind::Integer { min: Some(min), max: None } => format!("an integer of at least {min}"),
+            Kind::Integer {
+                min: Some(min),
+                max: Some(max),
+            } => format!("an integer between {min} and {max}"),
+            Kind::Integer {
+                min: Some(min),
+                max: None,
+            } => format!("an integer of at least {min}"),
             Kind::Integer { .. } => "an integer".into(),
             Kind::Number => "a number".into(),
             Kind::Boolean => "true or false".into(),
-            Kind::Scalar(types) => types.iter().map(|t| format!("a {t}")).collect::<Vec<_>>().join(" or "),
-            Kind::List { of, min, max } => format!("a list of {}{}", counted(*min, *max), of.plural()),
+            Kind::Scalar(types) => types
+                .iter()
+                .map(|t| format!("a {t}"))
+                .collect::<Vec<_>>()
+                .join(" or "),
+            Kind::List { of, min, max } => {
+                format!("a list of {}{}", counted(*min, *max), of.plural())
+            }
             Kind::Object => "an object".into(),
             Kind::Any => "a value".into(),
         }
@@ -260,7 +331,11 @@ fn types(schema: &Value) -> Vec<&str> {
     let not_null = |t: &&str| *t != "null";
     match &schema["type"] {
         Value::String(one) => vec![one.as_str()],
-        Value::Array(several) => several.iter().filter_map(Value::as_str).filter(not_null).collect(),
+        Value::Array(several) => several
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(not_null)
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -322,36 +397,89 @@ mod tests {
         check(k.clone(), json!(10.0), Ok(json!(10)));
         check(k, json!(" 10.0 "), Ok(json!(10)));
         check(json!({"type": "boolean"}), json!("true"), Ok(json!(true)));
-        check(json!({"type": "object"}), json!("{\"a\": 1}"), Ok(json!({"a": 1})));
+        check(
+            json!({"type": "object"}),
+            json!("{\"a\": 1}"),
+            Ok(json!({"a": 1})),
+        );
         let list = json!({"type": "array", "items": {"type": "string"}});
         check(list.clone(), json!("[\"a\", \"b\"]"), Ok(json!(["a", "b"])));
         check(list, json!([]), Ok(json!([])));
         check(json!({"type": "string"}), json!("10"), Ok(json!("10")));
-        check(json!({"type": ["string", "number"]}), json!("10"), Ok(json!("10")));
+        check(
+            json!({"type": ["string", "number"]}),
+            json!("10"),
+            Ok(json!("10")),
+        );
     }
 
     #[test]
     fn the_rest_is_refused_by_name() {
         let k = json!({"type": ["integer", "null"], "minimum": 1, "maximum": 200});
-        check(k.clone(), json!("ten"), Err("x: expected an integer between 1 and 200, got \"ten\"."));
-        check(k.clone(), json!(0), Err("x: expected an integer between 1 and 200, got 0."));
-        check(k.clone(), json!(1.5), Err("x: expected an integer between 1 and 200, got 1.5."));
-        check(k.clone(), json!(1e300), Err("x: expected an integer between 1 and 200, got 1e+300."));
-        check(k, json!([1]), Err("x: expected an integer between 1 and 200, got a list."));
+        check(
+            k.clone(),
+            json!("ten"),
+            Err("x: expected an integer between 1 and 200, got \"ten\"."),
+        );
+        check(
+            k.clone(),
+            json!(0),
+            Err("x: expected an integer between 1 and 200, got 0."),
+        );
+        check(
+            k.clone(),
+            json!(1.5),
+            Err("x: expected an integer between 1 and 200, got 1.5."),
+        );
+        check(
+            k.clone(),
+            json!(1e300),
+            Err("x: expected an integer between 1 and 200, got 1e+300."),
+        );
+        check(
+            k,
+            json!([1]),
+            Err("x: expected an integer between 1 and 200, got a list."),
+        );
         let choice = json!({"type": "string", "enum": ["up", "down"]});
-        check(choice, json!("dwn"), Err("x: expected one of \"up\", \"down\", got \"dwn\"."));
-        let list = json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2});
-        check(list.clone(), json!(["a", 5]), Err("x[1]: expected a string, got 5."));
-        check(list.clone(), json!([]), Err("x: expected a list of 1 to 2 strings, got 0."));
-        check(list, json!("a"), Err("x: expected a list of 1 to 2 strings, got \"a\"."));
-        check(json!({"type": "string"}), json!(5), Err("x: expected a string, got 5."));
+        check(
+            choice,
+            json!("dwn"),
+            Err("x: expected one of \"up\", \"down\", got \"dwn\"."),
+        );
+        let list =
+            json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2});
+        check(
+            list.clone(),
+            json!(["a", 5]),
+            Err("x[1]: expected a string, got 5."),
+        );
+        check(
+            list.clone(),
+            json!([]),
+            Err("x: expected a list of 1 to 2 strings, got 0."),
+        );
+        check(
+            list,
+            json!("a"),
+            Err("x: expected a list of 1 to 2 strings, got \"a\"."),
+        );
+        check(
+            json!({"type": "string"}),
+            json!(5),
+            Err("x: expected a string, got 5."),
+        );
     }
 
     #[test]
     fn long_and_deep_text_is_not_echoed() {
         let long = "é".repeat(100_000);
         let refusal = Kind::Boolean.accept("x", json!(long)).unwrap_err();
-        assert!(refusal.message.chars().count() < 120, "{}", refusal.message.len());
+        assert!(
+            refusal.message.chars().count() < 120,
+            "{}",
+            refusal.message.len()
+        );
         let deep = "[".repeat(100_000);
         assert!(Kind::Object.accept("x", json!(deep)).is_err());
     }

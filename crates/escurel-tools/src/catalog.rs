@@ -39,8 +39,15 @@ impl Catalog {
     fn new(entries: &'static [Entry]) -> Catalog {
         let derived: Vec<Derived> = entries.iter().map(derive).collect();
         let list = |admin: bool, top: bool| list_text(entries, &derived, admin, top);
-        let lists = [[list(false, false), list(false, true)], [list(true, false), list(true, true)]];
-        Catalog { entries, derived, lists }
+        let lists = [
+            [list(false, false), list(false, true)],
+            [list(true, false), list(true, true)],
+        ];
+        Catalog {
+            entries,
+            derived,
+            lists,
+        }
     }
 
     pub fn entries(&self) -> &[Entry] {
@@ -53,7 +60,9 @@ impl Catalog {
     }
 
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
-        self.entries.iter().position(|e| e.spec.name == name || e.spec.aliases.contains(&name))
+        self.entries
+            .iter()
+            .position(|e| e.spec.name == name || e.spec.aliases.contains(&name))
     }
 
     pub(crate) fn derived(&self, position: usize) -> &Derived {
@@ -90,7 +99,12 @@ fn derive(entry: &Entry) -> Derived {
     let description = schema::take_description(&mut input);
     let output = (entry.output)();
     let params = Params::of(&input);
-    Derived { description: with_examples(description, &entry.spec), input, output, params }
+    Derived {
+        description: with_examples(description, &entry.spec),
+        input,
+        output,
+        params,
+    }
 }
 
 fn with_examples(mut description: String, spec: &Spec) -> String {
@@ -106,7 +120,10 @@ fn with_examples(mut description: String, spec: &Spec) -> String {
 
 fn list_text(entries: &[Entry], derived: &[Derived], admin: bool, top: bool) -> Arc<str> {
     let all = entries.iter().zip(derived);
-    let tools: Vec<Value> = all.filter(|(e, _)| shows(&e.spec, admin)).map(|(e, d)| listed(e, d, top)).collect();
+    let tools: Vec<Value> = all
+        .filter(|(e, _)| shows(&e.spec, admin))
+        .map(|(e, d)| listed(e, d, top))
+        .collect();
     Value::Array(tools).to_string().into()
 }
 

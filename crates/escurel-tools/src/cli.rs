@@ -57,17 +57,35 @@ pub enum ArgKind {
 
 /// All tools, in their order.
 pub fn commands(catalog: &Catalog) -> Vec<CommandSpec> {
-    catalog.iter().map(|(entry, derived)| command(entry, derived)).collect()
+    catalog
+        .iter()
+        .map(|(entry, derived)| command(entry, derived))
+        .collect()
 }
 
 fn command(entry: &Entry, derived: &Derived) -> CommandSpec {
     let spec = &entry.spec;
-    let mut args: Vec<ArgSpec> = derived.params.iter().map(|p| arg(p, spec, &derived.input)).collect();
+    let mut args: Vec<ArgSpec> = derived
+        .params
+        .iter()
+        .map(|p| arg(p, spec, &derived.input))
+        .collect();
     let take = |args: &mut Vec<ArgSpec>, name: &str| {
-        args.iter().position(|a| a.argument == name).map(|i| args.remove(i))
+        args.iter()
+            .position(|a| a.argument == name)
+            .map(|i| args.remove(i))
     };
-    let positional = spec.cli.positional.iter().filter_map(|name| take(&mut args, name)).collect();
-    let long_about = derived.description.split("\n\nExamples:").next().unwrap_or_default();
+    let positional = spec
+        .cli
+        .positional
+        .iter()
+        .filter_map(|name| take(&mut args, name))
+        .collect();
+    let long_about = derived
+        .description
+        .split("\n\nExamples:")
+        .next()
+        .unwrap_or_default();
     let mut command = CommandSpec {
         name: spec.name.replace('_', "-"),
         tool: spec.name,
@@ -78,7 +96,11 @@ fn command(entry: &Entry, derived: &Derived) -> CommandSpec {
         flags: args,
         admin: spec.scope == crate::spec::Scope::Admin,
     };
-    command.examples = spec.examples.iter().filter_map(|e| command.example(e)).collect();
+    command.examples = spec
+        .examples
+        .iter()
+        .filter_map(|e| command.example(e))
+        .collect();
     command
 }
 
@@ -92,7 +114,10 @@ fn arg(param: &crate::arguments::Param, spec: &Spec, input: &Value) -> ArgSpec {
     ArgSpec {
         argument: param.name.clone(),
         flag: param.name.replace('_', "-"),
-        help: schema["description"].as_str().unwrap_or_default().to_owned(),
+        help: schema["description"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
         kind: ArgKind::of(&param.kind),
         required: param.required,
         default,
@@ -115,7 +140,11 @@ impl ArgKind {
 
 fn first_sentence(text: &str) -> String {
     let paragraph = text.split("\n\n").next().unwrap_or_default();
-    paragraph.split_once(". ").map_or(paragraph, |(first, _)| first).trim_end_matches('.').to_owned()
+    paragraph
+        .split_once(". ")
+        .map_or(paragraph, |(first, _)| first)
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 impl CommandSpec {
@@ -160,7 +189,10 @@ impl CommandSpec {
 fn shell_words(arg: &ArgSpec, value: &Value, positional: bool) -> String {
     let word = |v: &Value| v.as_str().map_or_else(|| quoted(&v.to_string()), quoted);
     match value {
-        Value::Array(items) => items.iter().map(|v| format!(" --{} {}", arg.flag, word(v))).collect(),
+        Value::Array(items) => items
+            .iter()
+            .map(|v| format!(" --{} {}", arg.flag, word(v)))
+            .collect(),
         Value::Bool(true) => format!(" --{}", arg.flag),
         value if positional => format!(" {}", word(value)),
         value => format!(" --{} {}", arg.flag, word(value)),

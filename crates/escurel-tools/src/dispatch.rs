@@ -14,23 +14,37 @@ use crate::wire::refusal_json;
 #[derive(Debug, thiserror::Error)]
 pub enum DispatchError {
     #[error("There is no tool {name:?}.{}", hint(.nearest))]
-    UnknownTool { name: String, nearest: Option<String> },
+    UnknownTool {
+        name: String,
+        nearest: Option<String>,
+    },
     #[error("Only an administrator may call this tool.")]
     AdminRequired,
     /// Where the contract prints a number.
     #[error("{message}")]
-    Rpc { code: i64, message: String, data: Value },
+    Rpc {
+        code: i64,
+        message: String,
+        data: Value,
+    },
     /// Everything else: a result with `isError`.
     #[error("{0}")]
     Refused(Refusal),
 }
 
 fn hint(nearest: &Option<String>) -> String {
-    nearest.as_ref().map_or_else(String::new, |n| format!(" Did you mean {n}?"))
+    nearest
+        .as_ref()
+        .map_or_else(String::new, |n| format!(" Did you mean {n}?"))
 }
 
 /// Finds the tool, checks the scope and the arguments, and runs it. The answer is JSON text.
-pub fn dispatch(catalog: &Catalog, cx: &Call<'_>, name: &str, arguments: Value) -> Result<String, DispatchError> {
+pub fn dispatch(
+    catalog: &Catalog,
+    cx: &Call<'_>,
+    name: &str,
+    arguments: Value,
+) -> Result<String, DispatchError> {
     let Some(position) = catalog.position(name) else {
         return Err(unknown_tool(catalog, cx, name));
     };
@@ -40,20 +54,33 @@ pub fn dispatch(catalog: &Catalog, cx: &Call<'_>, name: &str, arguments: Value) 
     }
     let params = &catalog.derived(position).params;
     let checked = params.check(&entry.spec, arguments);
-    checked.and_then(|arguments| (entry.run)(cx, arguments)).map_err(|refusal| rendered(&entry.spec, refusal))
+    checked
+        .and_then(|arguments| (entry.run)(cx, arguments))
+        .map_err(|refusal| rendered(&entry.spec, refusal))
 }
 
 /// The name is cut: it may be long, and it is echoed.
 fn unknown_tool(catalog: &Catalog, cx: &Call<'_>, name: &str) -> DispatchError {
     let visible = catalog.visible(cx.caller).map(|e| e.spec.name);
     let nearest = crate::nearest::nearest(name, visible).map(str::to_owned);
-    DispatchError::UnknownTool { name: name.chars().take(64).collect(), nearest }
+    DispatchError::UnknownTool {
+        name: name.chars().take(64).collect(),
+        nearest,
+    }
 }
 
 fn rendered(spec: &Spec, refusal: Refusal) -> DispatchError {
     let fits = |at: Option<&str>| at.is_none() || at == refusal.location.as_deref();
-    match spec.numbered.iter().find(|n| n.code == refusal.code && fits(n.at)) {
-        Some(n) => DispatchError::Rpc { code: n.number, message: refusal.to_string(), data: refusal_json(&refusal) },
+    match spec
+        .numbered
+        .iter()
+        .find(|n| n.code == refusal.code && fits(n.at))
+    {
+        Some(n) => DispatchError::Rpc {
+            code: n.number,
+            message: refusal.to_string(),
+            data: refusal_json(&refusal),
+        },
         None => DispatchError::Refused(refusal),
     }
 }

@@ -29,7 +29,11 @@ fn likeness(given: &str, candidate: &str) -> f64 {
     let start = strsim::jaro_winkler(given, candidate);
     // `page` for `page_id`, `id` for `skill_id`, `query` for `q`.
     let part = |s: &str, of: &str| of.starts_with(s) || (s.len() >= 2 && of.ends_with(s));
-    let part = if part(given, candidate) || part(candidate, given) { 0.75 } else { 0.0 };
+    let part = if part(given, candidate) || part(candidate, given) {
+        0.75
+    } else {
+        0.0
+    };
     let start = if start >= 0.84 { start - 0.1 } else { 0.0 };
     edits.max(part).max(start)
 }

@@ -17,7 +17,10 @@ pub fn openapi(catalog: &Catalog) -> Value {
 pub fn openapi_with(catalog: &Catalog, plain: Map<String, Value>) -> Value {
     let mut paths = plain;
     for (entry, derived) in catalog.iter() {
-        paths.insert(format!("/api/tools/{}", entry.spec.name), json!({ "post": operation(entry, derived) }));
+        paths.insert(
+            format!("/api/tools/{}", entry.spec.name),
+            json!({ "post": operation(entry, derived) }),
+        );
     }
     json!({
         "openapi": "3.1.0",
@@ -57,7 +60,10 @@ fn operation(entry: &Entry, derived: &Derived) -> Value {
 
 fn example(&(shows, arguments): &(&str, &str)) -> Option<(String, Value)> {
     let value: Value = serde_json::from_str(arguments).ok()?;
-    Some((shows.replace(' ', "_").replace(',', ""), json!({ "summary": shows, "value": value })))
+    Some((
+        shows.replace(' ', "_").replace(',', ""),
+        json!({ "summary": shows, "value": value }),
+    ))
 }
 
 fn error_schema() -> Value {

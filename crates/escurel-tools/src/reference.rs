@@ -25,7 +25,12 @@ pub fn reference_md(catalog: &Catalog) -> String {
     );
     let commands = cli::commands(catalog);
     for command in &commands {
-        let _ = writeln!(out, "| [`{0}`](#{0}) | {1}. |", command.tool, in_table(&command.about));
+        let _ = writeln!(
+            out,
+            "| [`{0}`](#{0}) | {1}. |",
+            command.tool,
+            in_table(&command.about)
+        );
     }
     for ((entry, derived), command) in catalog.iter().zip(&commands) {
         tool(&mut out, entry, derived, command);
@@ -35,9 +40,17 @@ pub fn reference_md(catalog: &Catalog) -> String {
 
 fn tool(out: &mut String, entry: &Entry, derived: &Derived, command: &cli::CommandSpec) {
     let spec = &entry.spec;
-    let (scope, execution, effect) = (spec.scope.as_str(), spec.execution.as_str(), spec.effect.as_str());
+    let (scope, execution, effect) = (
+        spec.scope.as_str(),
+        spec.execution.as_str(),
+        spec.effect.as_str(),
+    );
     let _ = writeln!(out, "\n## {}\n\n{}\n", spec.name, command.long_about);
-    let _ = writeln!(out, "For {scope}s · {execution} · {effect} · charged as {}\n", spec.quota.as_str());
+    let _ = writeln!(
+        out,
+        "For {scope}s · {execution} · {effect} · charged as {}\n",
+        spec.quota.as_str()
+    );
     arguments(out, &derived.input);
     answer(out, &derived.output);
     if !spec.examples.is_empty() {
@@ -68,7 +81,11 @@ fn arguments(out: &mut String, input: &Value) {
             value => format!("`{value}`"),
         };
         let meaning = in_table(schema["description"].as_str().unwrap_or_default());
-        let _ = writeln!(out, "| `{name}` | {} | {default} | {meaning} |", type_text(schema, false));
+        let _ = writeln!(
+            out,
+            "| `{name}` | {} | {default} | {meaning} |",
+            type_text(schema, false)
+        );
     }
 }
 
@@ -97,7 +114,10 @@ fn type_text(schema: &Value, null: bool) -> String {
     };
     let text = |name: &&str| match (*name, schema["enum"].as_array()) {
         ("string", Some(choices)) => {
-            let choices = choices.iter().filter(|c| !c.is_null()).map(|c| format!("`{c}`"));
+            let choices = choices
+                .iter()
+                .filter(|c| !c.is_null())
+                .map(|c| format!("`{c}`"));
             choices.collect::<Vec<_>>().join(", ")
         }
         ("array", _) => format!("list of {}", type_text(&schema["items"], false)),
@@ -125,9 +145,21 @@ pub fn errors_md() -> String {
          Branch on `code`; wordings may change. `retryable` is true when the very same call can succeed later.\n",
     );
     let groups = [
-        (Audience::Caller, "For the caller", "The same call can never succeed; correct it."),
-        (Audience::Later, "For later", "The same call can succeed in a moment: these are `retryable`."),
-        (Audience::Operator, "For the operator", "Something about the server or its disk needs a person."),
+        (
+            Audience::Caller,
+            "For the caller",
+            "The same call can never succeed; correct it.",
+        ),
+        (
+            Audience::Later,
+            "For later",
+            "The same call can succeed in a moment: these are `retryable`.",
+        ),
+        (
+            Audience::Operator,
+            "For the operator",
+            "Something about the server or its disk needs a person.",
+        ),
     ];
     for (audience, title, text) in groups {
         refusals(&mut out, audience, title, text);
@@ -138,10 +170,18 @@ pub fn errors_md() -> String {
 }
 
 fn refusals(out: &mut String, audience: Audience, title: &str, text: &str) {
-    let _ = writeln!(out, "\n## {title}\n\n{text}\n\n| Code | HTTP | Meaning | Next step |\n|---|---|---|---|");
+    let _ = writeln!(
+        out,
+        "\n## {title}\n\n{text}\n\n| Code | HTTP | Meaning | Next step |\n|---|---|---|---|"
+    );
     for code in Code::ALL.iter().filter(|c| c.audience() == audience) {
         let (meaning, next) = (in_table(code.meaning()), in_table(code.next_step()));
-        let _ = writeln!(out, "| `{}` | {} | {meaning} | {next} |", code.name(), code.http_status());
+        let _ = writeln!(
+            out,
+            "| `{}` | {} | {meaning} | {next} |",
+            code.name(),
+            code.http_status()
+        );
     }
 }
 
@@ -154,8 +194,15 @@ fn numbers(out: &mut String) {
     );
     for entry in Catalog::standard().entries() {
         for n in entry.spec.numbered {
-            let at = n.at.map_or_else(String::new, |at| format!(", argument `{at}`"));
-            let _ = writeln!(out, "| {} | `{}` | `{}`{at}. |", n.number, n.code.name(), entry.spec.name);
+            let at =
+                n.at.map_or_else(String::new, |at| format!(", argument `{at}`"));
+            let _ = writeln!(
+                out,
+                "| {} | `{}` | `{}`{at}. |",
+                n.number,
+                n.code.name(),
+                entry.spec.name
+            );
         }
     }
 }
@@ -166,18 +213,31 @@ fn findings(out: &mut String) {
          warnings do not. A page with findings stays readable and searchable.\n\n\
          | Code | Severity | Meaning | Next step |\n|---|---|---|---|\n",
     );
-    for CodeInfo { code, severity, meaning, next_step } in escurel_md::CODES {
+    for CodeInfo {
+        code,
+        severity,
+        meaning,
+        next_step,
+    } in escurel_md::CODES
+    {
         let severity = match severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let _ = writeln!(out, "| `{code}` | {severity} | {} | {} |", in_table(meaning), in_table(next_step));
+        let _ = writeln!(
+            out,
+            "| `{code}` | {severity} | {} | {} |",
+            in_table(meaning),
+            in_table(next_step)
+        );
     }
 }
 
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect::<String>() + ":")
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect::<String>() + ":"
+    })
 }
 
 fn in_table(text: &str) -> String {

@@ -25,11 +25,14 @@ fn settings() -> SchemaSettings {
 }
 
 fn published<T: JsonSchema>(settings: SchemaSettings) -> Value {
-    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value();
+    let mut schema = SchemaGenerator::new(settings)
+        .into_root_schema_for::<T>()
+        .to_value();
     plain(&mut schema);
     if let Value::Object(root) = &mut schema {
         // An argument struct without fields has no `properties`, and some clients insist.
-        root.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+        root.entry("properties")
+            .or_insert_with(|| Value::Object(Map::new()));
     }
     schema
 }
@@ -63,7 +66,10 @@ fn string_choices(map: &mut Map<String, Value>) {
 }
 
 pub fn take_description(schema: &mut Value) -> String {
-    match schema.as_object_mut().and_then(|map| map.shift_remove("description")) {
+    match schema
+        .as_object_mut()
+        .and_then(|map| map.shift_remove("description"))
+    {
         Some(Value::String(text)) => text,
         _ => String::new(),
     }

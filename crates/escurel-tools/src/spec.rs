@@ -54,7 +54,9 @@ impl Run {
     /// Where one call runs: `Inline` or `Blocking`.
     pub fn of(self, arguments: &serde_json::Value) -> Run {
         match self {
-            Run::InlineWithout(argument) if arguments.get(argument).is_none_or(|v| v.is_null()) => Run::Inline,
+            Run::InlineWithout(argument) if arguments.get(argument).is_none_or(|v| v.is_null()) => {
+                Run::Inline
+            }
             Run::InlineWithout(_) => Run::Blocking,
             run => run,
         }

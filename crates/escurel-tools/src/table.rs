@@ -16,7 +16,10 @@ pub struct Table {
 pub fn render_table(name: &str, answer: &Value) -> Table {
     match Catalog::standard().find(name) {
         Some(entry) => (entry.spec.cli.table)(answer),
-        None => Table { footer: Some(answer.to_string()), ..Table::default() },
+        None => Table {
+            footer: Some(answer.to_string()),
+            ..Table::default()
+        },
     }
 }
 
@@ -65,7 +68,11 @@ pub fn cell(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(s)) => one_line(s),
-        Some(Value::Array(items)) => items.iter().map(|v| cell(Some(v))).collect::<Vec<_>>().join(", "),
+        Some(Value::Array(items)) => items
+            .iter()
+            .map(|v| cell(Some(v)))
+            .collect::<Vec<_>>()
+            .join(", "),
         Some(other) => other.to_string(),
     }
 }

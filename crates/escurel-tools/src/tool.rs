@@ -33,13 +33,22 @@ pub struct Entry {
 }
 
 pub const fn entry<T: Tool>() -> Entry {
-    Entry { spec: T::SPEC, input: schema::input::<T>, output: schema::output::<T::Output>, run: run::<T> }
+    Entry {
+        spec: T::SPEC,
+        input: schema::input::<T>,
+        output: schema::output::<T::Output>,
+        run: run::<T>,
+    }
 }
 
 fn run<T: Tool>(cx: &Call<'_>, arguments: Value) -> Result<String, Refusal> {
     let tool: T = serde_json::from_value(arguments)
         .map_err(|e| Refusal::new(Code::InvalidArgument, format!("arguments: {e}.")))?;
     let output = tool.call(cx)?;
-    serde_json::to_string(&output)
-        .map_err(|e| Refusal::new(Code::Internal, format!("The answer could not be written as JSON: {e}.")))
+    serde_json::to_string(&output).map_err(|e| {
+        Refusal::new(
+            Code::Internal,
+            format!("The answer could not be written as JSON: {e}."),
+        )
+    })
 }

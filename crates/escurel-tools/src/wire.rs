@@ -3,8 +3,8 @@
 //! Invariant: a field that the contract shows is always there, null where it
 //! has no value; fields of our own are left out when they say nothing.
 
-use escurel_core::api as core;
 use escurel_core::Refusal;
+use escurel_core::api as core;
 use escurel_md as md;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -89,7 +89,13 @@ pub struct WikilinkParsed {
 
 impl From<md::Wikilink> for WikilinkParsed {
     fn from(w: md::Wikilink) -> WikilinkParsed {
-        WikilinkParsed { skill: w.skill, id: w.id, anchor: w.anchor, version: w.version, alias: w.alias }
+        WikilinkParsed {
+            skill: w.skill,
+            id: w.id,
+            anchor: w.anchor,
+            version: w.version,
+            alias: w.alias,
+        }
     }
 }
 
@@ -121,7 +127,13 @@ impl From<md::Issue> for Issue {
             md::Severity::Error => Severity::Error,
             md::Severity::Warning => Severity::Warning,
         };
-        Issue { severity, code: i.code.into(), location: i.location, message: i.message, suggestion: i.suggestion }
+        Issue {
+            severity,
+            code: i.code.into(),
+            location: i.location,
+            message: i.message,
+            suggestion: i.suggestion,
+        }
     }
 }
 

@@ -35,49 +35,102 @@ impl Core {
     /// `invalid_argument`, `content_erased`, `index_behind`.
     pub fn expand(&self, caller: &Caller, request: &ExpandRequest) -> Result<Option<Expanded>> {
         let reading = self.reading(caller, request.scenario.as_deref());
-        let link = Wikilink::parse(request.page_id.trim()).ok().filter(|_| request.page_id.trim_start().starts_with("[["));
+        let link = Wikilink::parse(request.page_id.trim())
+            .ok()
+            .filter(|_| request.page_id.trim_start().starts_with("[["));
         let pinned = request.version.or_else(|| link.as_ref()?.version_number());
-        let anchor = request.anchor.clone().or_else(|| link.as_ref()?.anchor.clone()).filter(|a| !a.trim().is_empty());
+        let anchor = request
+            .anchor
+            .clone()
+            .or_else(|| link.as_ref()?.anchor.clone())
+            .filter(|a| !a.trim().is_empty());
         let chosen = match (&request.as_of, pinned) {
-            (Some(_), Some(_)) => return Err(Refusal::new(Code::InvalidArgument, "Give a version or as_of, not both.").at("as_of")),
-            (Some(time), None) => self.at_time(caller, &reading, &request.page_id, instant(time)?)?,
-            (None, Some(version)) => self.at_version(caller, &reading, &request.page_id, version)?,
+            (Some(_), Some(_)) => {
+                return Err(Refusal::new(
+                    Code::InvalidArgument,
+                    "Give a version or as_of, not both.",
+                )
+                .at("as_of"));
+            }
+            (Some(time), None) => {
+                self.at_time(caller, &reading, &request.page_id, instant(time)?)?
+            }
+            (None, Some(version)) => {
+                self.at_version(caller, &reading, &request.page_id, version)?
+            }
             (None, None) => self.live(&reading, &request.page_id)?,
         };
-        let Some(chosen) = chosen else { return Ok(None) };
-        let limit = if request.max_chars == 0 { MAX_CHARS } else { request.max_chars };
+        let Some(chosen) = chosen else {
+            return Ok(None);
+        };
+        let limit = if request.max_chars == 0 {
+            MAX_CHARS
+        } else {
+            request.max_chars
+        };
         render(&reading, chosen, anchor.as_deref(), limit).map(Some)
     }
 
     fn live(&self, reading: &Reading<'_>, page_id: &str) -> Result<Option<Chosen>> {
-        let Some(entry) = reading.find(page_id)? else { return Ok(None) };
+        let Some(entry) = reading.find(page_id)? else {
+            return Ok(None);
+        };
         let bytes = self.head_text(&entry)?;
         let parsed = escurel_md::parse(&entry.path, &bytes, self.layout);
-        Ok(Some(Chosen { page: page_ref(&entry), parsed, newer_exists: false, entry: Some(entry) }))
+        Ok(Some(Chosen {
+            page: page_ref(&entry),
+            parsed,
+            newer_exists: false,
+            entry: Some(entry),
+        }))
     }
 
-    fn at_version(&self, caller: &Caller, reading: &Reading<'_>, page_id: &str, version: u64) -> Result<Option<Chosen>> {
-        let Some(entry) = reading.find(page_id)? else { return Ok(None) };
+    fn at_version(
+        &self,
+        caller: &Caller,
+        reading: &Reading<'_>,
+        page_id: &str,
+        version: u64,
+    ) -> Result<Option<Chosen>> {
+        let Some(entry) = reading.find(page_id)? else {
+            return Ok(None);
+        };
         if version == entry.version {
             return self.live(reading, &entry.uid.to_string());
         }
         let duck = self.sql.at(reading.view.seq)?;
-        let row = duck.versions(entry.uid)?.into_iter().filter(|row| row.version == version && !row.deleted).next_back();
+        let row = duck
+            .versions(entry.uid)?
+            .into_iter()
+            .filter(|row| row.version == version && !row.deleted)
+            .next_back();
         match row {
             Some(row) => self.from_history(caller, row, Some(entry)),
             None => {
-                let why = format!("{} has no version v{version}; its newest is v{}.", entry.path, entry.version);
+                let why = format!(
+                    "{} has no version v{version}; its newest is v{}.",
+                    entry.path, entry.version
+                );
                 Err(Refusal::new(Code::InvalidArgument, why).at("version"))
             }
         }
     }
 
-    fn at_time(&self, caller: &Caller, reading: &Reading<'_>, page_id: &str, time: i64) -> Result<Option<Chosen>> {
+    fn at_time(
+        &self,
+        caller: &Caller,
+        reading: &Reading<'_>,
+        page_id: &str,
+        time: i64,
+    ) -> Result<Option<Chosen>> {
         let duck = self.sql.at(reading.view.seq)?;
         let entry = reading.find(page_id)?;
         let uid = match &entry {
             Some(entry) => Some(entry.uid),
-            None => page_id.parse::<Uid>().ok().map_or_else(|| duck.uid_at_path(page_id), |uid| Ok(Some(uid)))?,
+            None => page_id
+                .parse::<Uid>()
+                .ok()
+                .map_or_else(|| duck.uid_at_path(page_id), |uid| Ok(Some(uid)))?,
         };
         let Some(uid) = uid else { return Ok(None) };
         match duck.version_at(uid, time)? {
@@ -87,7 +140,12 @@ impl Core {
     }
 
     /// An earlier text, if the caller may see the page as it stands; of a page that is gone, as it stood.
-    fn from_history(&self, caller: &Caller, row: VersionRow, entry: Option<Arc<Entry>>) -> Result<Option<Chosen>> {
+    fn from_history(
+        &self,
+        caller: &Caller,
+        row: VersionRow,
+        entry: Option<Arc<Entry>>,
+    ) -> Result<Option<Chosen>> {
         let object: ObjectId = row.object.parse()?;
         let bytes = self.store.object(&object)?;
         let parsed = Parsed::of(&row.path, &bytes, self.layout);
@@ -107,19 +165,39 @@ impl Core {
             last_written_by: None,
             missing_on_disk: false,
         };
-        Ok(Some(Chosen { page, parsed: parsed.page, newer_exists, entry }))
+        Ok(Some(Chosen {
+            page,
+            parsed: parsed.page,
+            newer_exists,
+            entry,
+        }))
     }
 }
 
-fn render(reading: &Reading<'_>, chosen: Chosen, anchor: Option<&str>, limit: usize) -> Result<Expanded> {
-    let Chosen { page, parsed, newer_exists, entry } = chosen;
+fn render(
+    reading: &Reading<'_>,
+    chosen: Chosen,
+    anchor: Option<&str>,
+    limit: usize,
+) -> Result<Expanded> {
+    let Chosen {
+        page,
+        parsed,
+        newer_exists,
+        entry,
+    } = chosen;
     let wanted = part(&parsed, anchor, &page.page_id)?;
     let (span, next_anchor) = cut(&parsed, wanted, limit);
     let whole = anchor.is_none();
-    let links = parsed.links.iter().filter(|link| link.kind != LinkKind::Asset && (whole || contains(&span, &link.span)));
+    let links = parsed
+        .links
+        .iter()
+        .filter(|link| link.kind != LinkKind::Asset && (whole || contains(&span, &link.span)));
     Ok(Expanded {
         blocks: blocks(&parsed, &span),
-        links: links.map(|link| out_link(reading, link, entry.as_deref())).collect(),
+        links: links
+            .map(|link| out_link(reading, link, entry.as_deref()))
+            .collect(),
         body: parsed.text.get(span).unwrap_or_default().to_owned(),
         truncated: next_anchor.is_some(),
         next_anchor,
@@ -133,27 +211,43 @@ fn render(reading: &Reading<'_>, chosen: Chosen, anchor: Option<&str>, limit: us
 
 /// The whole body, a section, a block, or (`block+`) everything from a block on.
 fn part(page: &Page, anchor: Option<&str>, page_id: &str) -> Result<Range<usize>> {
-    let Some(anchor) = anchor else { return Ok(page.body.clone()) };
+    let Some(anchor) = anchor else {
+        return Ok(page.body.clone());
+    };
     if let Some(found) = page.find_anchor(anchor) {
         return Ok(found.span);
     }
-    let from = anchor.strip_suffix('+').and_then(|start| page.find_anchor(start));
+    let from = anchor
+        .strip_suffix('+')
+        .and_then(|start| page.find_anchor(start));
     if let Some(found) = from {
         return Ok(found.span.start..page.body.end);
     }
     let known = page.headings.iter().map(|h| h.anchor.clone()).take(20);
-    let refusal = Refusal::new(Code::AnchorNotFound, format!("{page_id} has no anchor `{anchor}`."));
+    let refusal = Refusal::new(
+        Code::AnchorNotFound,
+        format!("{page_id} has no anchor `{anchor}`."),
+    );
     Err(refusal.at("anchor").candidates(known.collect::<Vec<_>>()))
 }
 
 /// Cuts after the last block that fits, and says where to go on.
 fn cut(page: &Page, wanted: Range<usize>, limit: usize) -> (Range<usize>, Option<String>) {
     let text = page.text.get(wanted.clone()).unwrap_or_default();
-    let Some((end, _)) = text.char_indices().nth(limit) else { return (wanted, None) };
+    let Some((end, _)) = text.char_indices().nth(limit) else {
+        return (wanted, None);
+    };
     let limit = wanted.start + end;
-    let over = page.blocks.iter().filter(|b| b.span.start >= wanted.start).find(|b| b.span.end > limit);
+    let over = page
+        .blocks
+        .iter()
+        .filter(|b| b.span.start >= wanted.start)
+        .find(|b| b.span.end > limit);
     match over {
-        Some(block) if block.span.start > wanted.start => (wanted.start..block.span.start, Some(format!("{}+", block.anchor))),
+        Some(block) if block.span.start > wanted.start => (
+            wanted.start..block.span.start,
+            Some(format!("{}+", block.anchor)),
+        ),
         // One block is longer than the limit: its beginning, then what follows it.
         Some(block) => {
             let next = page.blocks.iter().find(|b| b.span.start >= block.span.end);
@@ -172,7 +266,12 @@ fn blocks(page: &Page, span: &Range<usize>) -> Vec<ExpandedBlock> {
     let inside = page.blocks.iter().filter(|b| contains(span, &b.span));
     let block = |b: &escurel_md::Block| ExpandedBlock {
         anchor: b.anchor.clone(),
-        content: page.text.get(b.span.clone()).unwrap_or_default().trim_end().to_owned(),
+        content: page
+            .text
+            .get(b.span.clone())
+            .unwrap_or_default()
+            .trim_end()
+            .to_owned(),
     };
     inside.map(block).collect()
 }
@@ -201,12 +300,29 @@ pub(super) fn beneath(reading: &Reading<'_>, entry: &Entry) -> Option<Arc<Entry>
     if entry.facts.is_base_layer() || entry.facts.page_type != PageType::Skill {
         return None;
     }
-    let visible = |e: &Entry| e.facts.page_type == PageType::Skill && e.facts.is_base_layer() && reading.sight.sees(e);
-    let scope = Scope { scenario: None, visible: &visible };
-    let link = Wikilink { id: Some(entry.facts.skill.to_string()), ..Wikilink::default() };
-    reading.view.dir.resolve(&link, LinkKind::Wikilink, None, &scope).found().cloned()
+    let visible = |e: &Entry| {
+        e.facts.page_type == PageType::Skill && e.facts.is_base_layer() && reading.sight.sees(e)
+    };
+    let scope = Scope {
+        scenario: None,
+        visible: &visible,
+    };
+    let link = Wikilink {
+        id: Some(entry.facts.skill.to_string()),
+        ..Wikilink::default()
+    };
+    reading
+        .view
+        .dir
+        .resolve(&link, LinkKind::Wikilink, None, &scope)
+        .found()
+        .cloned()
 }
 
 pub(super) fn entry_of<'a>(reading: &'a Reading<'_>, no: PageNo) -> Option<&'a Arc<Entry>> {
-    reading.view.dir.get(no).filter(|entry| reading.sight.sees(entry))
+    reading
+        .view
+        .dir
+        .get(no)
+        .filter(|entry| reading.sight.sees(entry))
 }

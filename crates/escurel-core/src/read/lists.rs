@@ -23,16 +23,25 @@ impl Core {
         let reading = self.reading(caller, None);
         let dir = &reading.view.dir;
         let mut rows: Vec<SkillRow> = Vec::new();
-        let visible = dir.skills().into_iter().filter(|e| e.facts.scenario.is_none() && reading.sight.sees(e));
+        let visible = dir
+            .skills()
+            .into_iter()
+            .filter(|e| e.facts.scenario.is_none() && reading.sight.sees(e));
         for entry in visible {
-            let Some(schema) = entry.facts.schema.clone() else { continue };
+            let Some(schema) = entry.facts.schema.clone() else {
+                continue;
+            };
             let row = SkillRow {
                 instances: dir.count(&schema.id),
                 page_id: Some(entry.path.to_string()),
-                shadows: beneath(&reading, entry).and_then(|base| base.facts.layer.as_deref().map(str::to_owned)),
+                shadows: beneath(&reading, entry)
+                    .and_then(|base| base.facts.layer.as_deref().map(str::to_owned)),
                 schema,
             };
-            match rows.last_mut().filter(|last| last.schema.id == row.schema.id) {
+            match rows
+                .last_mut()
+                .filter(|last| last.schema.id == row.schema.id)
+            {
                 Some(_) if entry.facts.is_base_layer() => {}
                 Some(last) => *last = row,
                 None => rows.push(row),
@@ -47,12 +56,22 @@ impl Core {
     /// `skill_not_found`, `cursor_invalid`, `invalid_argument`, `time_invalid`, `index_behind`.
     pub fn list_instances(&self, caller: &Caller, request: &InstancesRequest) -> Result<Instances> {
         if !(1..=MAX_LIMIT).contains(&request.limit) {
-            return Err(Refusal::new(Code::InvalidArgument, format!("limit is between 1 and {MAX_LIMIT}.")).at("limit"));
+            return Err(Refusal::new(
+                Code::InvalidArgument,
+                format!("limit is between 1 and {MAX_LIMIT}."),
+            )
+            .at("limit"));
         }
         let reading = self.reading(caller, request.scenario.as_deref());
-        let after = request.cursor.as_deref().map(|c| decode(c, request.order)).transpose()?;
+        let after = request
+            .cursor
+            .as_deref()
+            .map(|c| decode(c, request.order))
+            .transpose()?;
         let known = reading.view.dir.count(&request.skill_id) > 0
-            || reading.scoped(|scope| reading.view.dir.schema(&request.skill_id, scope)).is_some();
+            || reading
+                .scoped(|scope| reading.view.dir.schema(&request.skill_id, scope))
+                .is_some();
         if !known {
             return Err(unknown_skill(&reading, &request.skill_id).at("skill_id"));
         }
@@ -62,52 +81,107 @@ impl Core {
         }
     }
 
-    fn instances_at(&self, reading: &Reading<'_>, request: &InstancesRequest, after: Option<&Cursor>, time: i64) -> Result<Instances> {
+    fn instances_at(
+        &self,
+        reading: &Reading<'_>,
+        request: &InstancesRequest,
+        after: Option<&Cursor>,
+        time: i64,
+    ) -> Result<Instances> {
         let duck = self.sql.at(reading.view.seq)?;
         let mut rows = Vec::new();
         for (no, version) in duck.instances_at(&request.skill_id, time)? {
-            let Some(entry) = super::expand::entry_of(reading, no) else { continue };
-            let Some(page) = duck.page_at(no, time)? else { continue };
-            let frontmatter: Map<String, Value> = serde_json::from_str(&page.frontmatter).unwrap_or_default();
+            let Some(entry) = super::expand::entry_of(reading, no) else {
+                continue;
+            };
+            let Some(page) = duck.page_at(no, time)? else {
+                continue;
+            };
+            let frontmatter: Map<String, Value> =
+                serde_json::from_str(&page.frontmatter).unwrap_or_default();
             if matches(&frontmatter, request) {
                 let mut reference = page_ref(entry);
                 reference.page_id = page.path.clone();
                 reference.version = version.version;
                 reference.last_written_by = None;
-                rows.push((Cursor { at: page.at, path: page.path }, InstanceRow { page: reference, at: at_text(&page.frontmatter), frontmatter: page.frontmatter }));
+                rows.push((
+                    Cursor {
+                        at: page.at,
+                        path: page.path,
+                    },
+                    InstanceRow {
+                        page: reference,
+                        at: at_text(&page.frontmatter),
+                        frontmatter: page.frontmatter,
+                    },
+                ));
             }
         }
         rows.sort_by(|(a, _), (b, _)| compare(a, b, request.order));
-        let rows = rows.into_iter().filter(|(key, _)| after.is_none_or(|after| compare(key, after, request.order).is_gt()));
+        let rows = rows.into_iter().filter(|(key, _)| {
+            after.is_none_or(|after| compare(key, after, request.order).is_gt())
+        });
         Ok(page_of(rows, request))
     }
 }
 
-fn instances_now(reading: &Reading<'_>, request: &InstancesRequest, after: Option<&Cursor>) -> Instances {
+fn instances_now(
+    reading: &Reading<'_>,
+    request: &InstancesRequest,
+    after: Option<&Cursor>,
+) -> Instances {
     let dir = &reading.view.dir;
     let mut taken = Vec::new();
     reading.scoped(|scope| {
-        dir.instances(&request.skill_id, order(request.order), after, &mut |entry| {
-            if reading.sight.sees(entry) && dir.effective(entry, scope) && entry_matches(entry, request) {
-                taken.push(entry.clone());
-            }
-            if taken.len() > request.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        dir.instances(
+            &request.skill_id,
+            order(request.order),
+            after,
+            &mut |entry| {
+                if reading.sight.sees(entry)
+                    && dir.effective(entry, scope)
+                    && entry_matches(entry, request)
+                {
+                    taken.push(entry.clone());
+                }
+                if taken.len() > request.limit {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            },
+        );
     });
-    page_of(taken.iter().map(|entry| (Cursor::of(entry), row(entry))), request)
+    page_of(
+        taken.iter().map(|entry| (Cursor::of(entry), row(entry))),
+        request,
+    )
 }
 
 /// The first `limit` rows and, when there are more, where to go on.
-fn page_of(rows: impl Iterator<Item = (Cursor, InstanceRow)>, request: &InstancesRequest) -> Instances {
+fn page_of(
+    rows: impl Iterator<Item = (Cursor, InstanceRow)>,
+    request: &InstancesRequest,
+) -> Instances {
     let mut rows = rows;
     let mut page: Vec<(Cursor, InstanceRow)> = rows.by_ref().take(request.limit).collect();
-    let next_cursor = rows.next().and(page.last()).map(|(cursor, _)| encode(cursor, request.order));
-    Instances { instances: page.drain(..).map(|(_, row)| row).collect(), next_cursor }
+    let next_cursor = rows
+        .next()
+        .and(page.last())
+        .map(|(cursor, _)| encode(cursor, request.order));
+    Instances {
+        instances: page.drain(..).map(|(_, row)| row).collect(),
+        next_cursor,
+    }
 }
 
 fn row(entry: &Arc<Entry>) -> InstanceRow {
     let frontmatter = &*entry.facts.frontmatter;
-    InstanceRow { page: page_ref(entry), at: at_text(frontmatter), frontmatter: frontmatter.to_owned() }
+    InstanceRow {
+        page: page_ref(entry),
+        at: at_text(frontmatter),
+        frontmatter: frontmatter.to_owned(),
+    }
 }
 
 /// `at` as it is written; the rest of the frontmatter is not read.
@@ -128,7 +202,9 @@ fn entry_matches(entry: &Entry, request: &InstancesRequest) -> bool {
 
 /// Equality by printed text; a list matches if any element does.
 fn matches(frontmatter: &Map<String, Value>, request: &InstancesRequest) -> bool {
-    let Some((key, wanted)) = &request.frontmatter else { return true };
+    let Some((key, wanted)) = &request.frontmatter else {
+        return true;
+    };
     let equal = |value: &Value| match value {
         Value::String(text) => text == wanted,
         Value::Null => false,
@@ -153,9 +229,13 @@ fn compare(a: &Cursor, b: &Cursor, order: InstanceOrder) -> std::cmp::Ordering {
     let undated_last = a.at.is_none().cmp(&b.at.is_none());
     match order {
         InstanceOrder::Id => a.path.cmp(&b.path),
-        InstanceOrder::AtAsc => undated_last.then(a.at.cmp(&b.at)).then_with(|| a.path.cmp(&b.path)),
+        InstanceOrder::AtAsc => undated_last
+            .then(a.at.cmp(&b.at))
+            .then_with(|| a.path.cmp(&b.path)),
         InstanceOrder::AtDesc if a.at.is_none() && b.at.is_none() => a.path.cmp(&b.path),
-        InstanceOrder::AtDesc => undated_last.then(b.at.cmp(&a.at)).then_with(|| b.path.cmp(&a.path)),
+        InstanceOrder::AtDesc => undated_last
+            .then(b.at.cmp(&a.at))
+            .then_with(|| b.path.cmp(&a.path)),
     }
 }
 
@@ -167,15 +247,34 @@ fn encode(cursor: &Cursor, order: InstanceOrder) -> String {
 }
 
 fn decode(text: &str, order: InstanceOrder) -> Result<Cursor> {
-    let bad = || Refusal::new(Code::CursorInvalid, "The cursor is not one of this listing.").at("cursor");
+    let bad = || {
+        Refusal::new(
+            Code::CursorInvalid,
+            "The cursor is not one of this listing.",
+        )
+        .at("cursor")
+    };
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let bytes: Option<Vec<u8>> = (text.len() % 2 == 0).then(|| text.as_bytes().chunks(2).map(byte).collect()).flatten();
-    let plain = bytes.and_then(|b| String::from_utf8(b).ok()).ok_or_else(bad)?;
+    let bytes: Option<Vec<u8>> = (text.len() % 2 == 0)
+        .then(|| text.as_bytes().chunks(2).map(byte).collect())
+        .flatten();
+    let plain = bytes
+        .and_then(|b| String::from_utf8(b).ok())
+        .ok_or_else(bad)?;
     let mut parts = plain.splitn(3, '|');
-    let (Some(kind), Some(at), Some(path)) = (parts.next(), parts.next(), parts.next()) else { return Err(bad()) };
+    let (Some(kind), Some(at), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
+        return Err(bad());
+    };
     if kind != (order as u8).to_string() || path.is_empty() {
         return Err(bad());
     }
-    let at = if at.is_empty() { None } else { Some(at.parse().map_err(|_| bad())?) };
-    Ok(Cursor { at, path: path.to_owned() })
+    let at = if at.is_empty() {
+        None
+    } else {
+        Some(at.parse().map_err(|_| bad())?)
+    };
+    Ok(Cursor {
+        at,
+        path: path.to_owned(),
+    })
 }

@@ -31,9 +31,17 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Core {
-    pub(crate) fn reading<'a>(&'a self, caller: &'a Caller, scenario: Option<&'a str>) -> Reading<'a> {
+    pub(crate) fn reading<'a>(
+        &'a self,
+        caller: &'a Caller,
+        scenario: Option<&'a str>,
+    ) -> Reading<'a> {
         let scenario = scenario.filter(|name| !name.is_empty());
-        Reading { view: self.view.load_full(), sight: Sight::of(&*self.policy, caller), scenario }
+        Reading {
+            view: self.view.load_full(),
+            sight: Sight::of(&*self.policy, caller),
+            scenario,
+        }
     }
 }
 
@@ -41,13 +49,19 @@ impl Reading<'_> {
     /// Runs `ask` with the scope that names are looked up in.
     pub fn scoped<T>(&self, ask: impl FnOnce(&Scope<'_>) -> T) -> T {
         let visible = |entry: &Entry| self.sight.sees(entry);
-        ask(&Scope { scenario: self.scenario, visible: &visible })
+        ask(&Scope {
+            scenario: self.scenario,
+            visible: &visible,
+        })
     }
 
     /// The page that an argument names: path, uid, `[[skill::id]]` or a unique loose name.
     pub fn find(&self, page_id: &str) -> Result<Option<Arc<Entry>>> {
         check_page_id(page_id)?;
-        one(page_id, self.scoped(|scope| self.view.dir.find(page_id, scope)))
+        one(
+            page_id,
+            self.scoped(|scope| self.view.dir.find(page_id, scope)),
+        )
     }
 
     /// Like [`Reading::find`], but absence is a refusal.
@@ -63,7 +77,13 @@ pub(crate) fn not_found(page_id: &str) -> Refusal {
 
 /// An id that looks like a path must be one that a page can have; names and links are free text.
 fn check_page_id(page_id: &str) -> Result<()> {
-    let refuse = |why: &str| Err(Refusal::new(Code::PageIdInvalid, format!("`{}` {why}", page_id.escape_debug())).at("page_id"));
+    let refuse = |why: &str| {
+        Err(Refusal::new(
+            Code::PageIdInvalid,
+            format!("`{}` {why}", page_id.escape_debug()),
+        )
+        .at("page_id"))
+    };
     if page_id.trim().is_empty() {
         return refuse("is empty.");
     }
@@ -91,7 +111,10 @@ pub(crate) fn page_ref(entry: &Entry) -> PageRef {
 }
 
 /// Title, description and `at`, then the given keys.
-pub(crate) fn excerpt<'k>(entry: &Entry, keys: impl Iterator<Item = &'k str>) -> Map<String, Value> {
+pub(crate) fn excerpt<'k>(
+    entry: &Entry,
+    keys: impl Iterator<Item = &'k str>,
+) -> Map<String, Value> {
     let frontmatter = entry.facts.frontmatter_map();
     let mut excerpt = Map::new();
     excerpt.insert("title".into(), Value::from(&*entry.facts.title));
@@ -106,5 +129,7 @@ pub(crate) fn excerpt<'k>(entry: &Entry, keys: impl Iterator<Item = &'k str>) ->
 /// A point in time as callers write it, in microseconds; a date means its last moment.
 pub(crate) fn instant(text: &str) -> Result<i64> {
     let when = When::parse(text.trim());
-    when.map(|w| w.last).ok_or_else(|| Refusal::new(Code::TimeInvalid, format!("`{text}` is not a time.")).at("as_of"))
+    when.map(|w| w.last).ok_or_else(|| {
+        Refusal::new(Code::TimeInvalid, format!("`{text}` is not a time.")).at("as_of")
+    })
 }

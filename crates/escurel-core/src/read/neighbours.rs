@@ -37,11 +37,18 @@ impl Core {
             None => edges_now(&reading, &entry, request.direction),
         };
         if let Some(skills) = wanted_skills(request) {
-            let wanted = |f: &Found| skills.iter().any(|s| **s == f.edge.link_skill || s.as_str() == &*f.other.facts.skill);
+            let wanted = |f: &Found| {
+                skills
+                    .iter()
+                    .any(|s| **s == f.edge.link_skill || s.as_str() == &*f.other.facts.skill)
+            };
             found.retain(wanted);
         }
         if let Some((key, descending)) = &order {
-            found.sort_by_cached_key(|f| SortKey { value: f.other.facts.frontmatter_map().remove(key), descending: *descending });
+            found.sort_by_cached_key(|f| SortKey {
+                value: f.other.facts.frontmatter_map().remove(key),
+                descending: *descending,
+            });
             for f in &mut found {
                 f.edge.target_frontmatter_excerpt = excerpt(&f.other, [key.as_str()].into_iter());
             }
@@ -49,17 +56,32 @@ impl Core {
         let limit = request.limit.unwrap_or(LIMIT);
         let truncated = found.len() > limit;
         found.truncate(limit);
-        Ok(Neighbours { edges: found.into_iter().map(|f| f.edge).collect(), truncated })
+        Ok(Neighbours {
+            edges: found.into_iter().map(|f| f.edge).collect(),
+            truncated,
+        })
     }
 
-    fn edges_at(&self, reading: &Reading<'_>, entry: &Entry, direction: Direction, time: i64) -> Result<Vec<Found>> {
+    fn edges_at(
+        &self,
+        reading: &Reading<'_>,
+        entry: &Entry,
+        direction: Direction,
+        time: i64,
+    ) -> Result<Vec<Found>> {
         let direction = match direction {
             Direction::In => escurel_index::Direction::In,
             Direction::Out => escurel_index::Direction::Out,
             Direction::Both => escurel_index::Direction::Both,
         };
-        let rows = self.sql.at(reading.view.seq)?.edges_at(entry.no, direction, time)?;
-        Ok(rows.into_iter().filter_map(|row| past_edge(reading, entry, row)).collect())
+        let rows = self
+            .sql
+            .at(reading.view.seq)?
+            .edges_at(entry.no, direction, time)?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|row| past_edge(reading, entry, row))
+            .collect())
     }
 }
 
@@ -75,24 +97,40 @@ fn edges_now(reading: &Reading<'_>, entry: &Arc<Entry>, direction: Direction) ->
     let mut found = Vec::new();
     if direction != Direction::In {
         let edges = reading.scoped(|scope| dir.outgoing(entry, scope));
-        found.extend(edges.iter().filter(|e| e.link.kind != LinkKind::Asset).filter_map(outgoing));
+        found.extend(
+            edges
+                .iter()
+                .filter(|e| e.link.kind != LinkKind::Asset)
+                .filter_map(outgoing),
+        );
     }
     if direction != Direction::Out {
         let edges = reading.scoped(|scope| dir.incoming(entry, scope));
         // A page's link to itself is already there as an outgoing edge.
         let twice = |e: &Edge<'_>| direction == Direction::Both && e.src.no == entry.no;
-        found.extend(edges.iter().filter(|e| !twice(e)).map(|e| incoming(e, entry)));
+        found.extend(
+            edges
+                .iter()
+                .filter(|e| !twice(e))
+                .map(|e| incoming(e, entry)),
+        );
     }
     found
 }
 
 fn outgoing(edge: &Edge<'_>) -> Option<Found> {
     let target = edge.to.found()?;
-    Some(Found { edge: neighbour(edge.src, target, edge.link, target), other: target.clone() })
+    Some(Found {
+        edge: neighbour(edge.src, target, edge.link, target),
+        other: target.clone(),
+    })
 }
 
 fn incoming(edge: &Edge<'_>, target: &Entry) -> Found {
-    Found { edge: neighbour(edge.src, target, edge.link, edge.src), other: edge.src.clone() }
+    Found {
+        edge: neighbour(edge.src, target, edge.link, edge.src),
+        other: edge.src.clone(),
+    }
 }
 
 fn neighbour(src: &Entry, dst: &Entry, link: &LinkFact, other: &Entry) -> NeighbourEdge {
@@ -112,7 +150,11 @@ fn neighbour(src: &Entry, dst: &Entry, link: &LinkFact, other: &Entry) -> Neighb
 fn past_edge(reading: &Reading<'_>, entry: &Entry, row: EdgeRow) -> Option<Found> {
     let src = entry_of(reading, row.src)?.clone();
     let dst = entry_of(reading, row.dst?)?.clone();
-    let other = if src.no == entry.no { dst.clone() } else { src.clone() };
+    let other = if src.no == entry.no {
+        dst.clone()
+    } else {
+        src.clone()
+    };
     let edge = NeighbourEdge {
         src_page: src.path.to_string(),
         dst_page: dst.path.to_string(),
@@ -128,7 +170,13 @@ fn past_edge(reading: &Reading<'_>, entry: &Entry, row: EdgeRow) -> Option<Found
 
 /// `<field> <asc|desc>` as (field, descending).
 fn order(text: &str) -> Result<(String, bool)> {
-    let bad = || Refusal::new(Code::InvalidArgument, format!("`{text}` is not `<field> asc` or `<field> desc`.")).at("order_by");
+    let bad = || {
+        Refusal::new(
+            Code::InvalidArgument,
+            format!("`{text}` is not `<field> asc` or `<field> desc`."),
+        )
+        .at("order_by")
+    };
     let mut words = text.split_whitespace();
     let field = words.next().ok_or_else(bad)?;
     let descending = match words.next().map(str::to_ascii_lowercase).as_deref() {
@@ -136,7 +184,11 @@ fn order(text: &str) -> Result<(String, bool)> {
         Some("desc") => true,
         Some(_) => return Err(bad()),
     };
-    if words.next().is_some() { Err(bad()) } else { Ok((field.to_owned(), descending)) }
+    if words.next().is_some() {
+        Err(bad())
+    } else {
+        Ok((field.to_owned(), descending))
+    }
 }
 
 /// Instants and numbers by value, text by text; pages without the key come last either way.
@@ -160,17 +212,26 @@ impl Ord for SortKey {
             return other.value.is_some().cmp(&self.value.is_some());
         };
         let order = compare(a, b);
-        if self.descending { order.reverse() } else { order }
+        if self.descending {
+            order.reverse()
+        } else {
+            order
+        }
     }
 }
 
 fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a.as_f64().unwrap_or(0.0).total_cmp(&b.as_f64().unwrap_or(0.0)),
-        (Value::String(a), Value::String(b)) => match (escurel_md::When::parse(a), escurel_md::When::parse(b)) {
-            (Some(a), Some(b)) => a.first.cmp(&b.first),
-            _ => a.cmp(b),
-        },
+        (Value::Number(a), Value::Number(b)) => a
+            .as_f64()
+            .unwrap_or(0.0)
+            .total_cmp(&b.as_f64().unwrap_or(0.0)),
+        (Value::String(a), Value::String(b)) => {
+            match (escurel_md::When::parse(a), escurel_md::When::parse(b)) {
+                (Some(a), Some(b)) => a.first.cmp(&b.first),
+                _ => a.cmp(b),
+            }
+        }
         (a, b) => a.to_string().cmp(&b.to_string()),
     }
 }

@@ -14,19 +14,38 @@ impl Core {
     ///
     /// # Errors
     /// `wikilink_malformed`.
-    pub fn resolve(&self, caller: &Caller, wikilink: &str, scenario: Option<&str>) -> Result<Resolved> {
-        let mut parsed = Wikilink::parse(wikilink.trim())
-            .map_err(|error| Refusal::new(Code::WikilinkMalformed, format!("`{wikilink}`: {error}.")).at("wikilink"))?;
+    pub fn resolve(
+        &self,
+        caller: &Caller,
+        wikilink: &str,
+        scenario: Option<&str>,
+    ) -> Result<Resolved> {
+        let mut parsed = Wikilink::parse(wikilink.trim()).map_err(|error| {
+            Refusal::new(Code::WikilinkMalformed, format!("`{wikilink}`: {error}.")).at("wikilink")
+        })?;
         let reading = self.reading(caller, scenario);
-        let resolution = reading.scoped(|scope| reading.view.dir.resolve(&parsed, LinkKind::Wikilink, None, scope));
+        let resolution = reading.scoped(|scope| {
+            reading
+                .view
+                .dir
+                .resolve(&parsed, LinkKind::Wikilink, None, scope)
+        });
         let (page, candidates) = match resolution {
             Resolution::Found(entry) => (Some(entry), Vec::new()),
             Resolution::Ambiguous(entries) => (None, entries),
             Resolution::Missing => (None, Vec::new()),
         };
-        let anchor_exists = page.as_deref().and_then(|e| Some(self.has_anchor(e, parsed.anchor.as_deref()?)));
-        let pin = page.as_deref().and_then(|e| Some((e.version, parsed.version_number()?)));
-        if page.as_deref().is_some_and(|e| e.facts.page_type == PageType::Skill) && parsed.skill.is_none() {
+        let anchor_exists = page
+            .as_deref()
+            .and_then(|e| Some(self.has_anchor(e, parsed.anchor.as_deref()?)));
+        let pin = page
+            .as_deref()
+            .and_then(|e| Some((e.version, parsed.version_number()?)));
+        if page
+            .as_deref()
+            .is_some_and(|e| e.facts.page_type == PageType::Skill)
+            && parsed.skill.is_none()
+        {
             parsed.skill = parsed.id.take();
         }
         Ok(Resolved {
@@ -41,19 +60,32 @@ impl Core {
 
     /// Does `anchor` address something on the page?
     pub(crate) fn has_anchor(&self, entry: &Entry, anchor: &str) -> bool {
-        entry.facts.has_anchor(anchor) || (anchor.trim_start_matches('^').starts_with("b-") && self.has_content_anchor(entry, anchor))
+        entry.facts.has_anchor(anchor)
+            || (anchor.trim_start_matches('^').starts_with("b-")
+                && self.has_content_anchor(entry, anchor))
     }
 
     /// Anchors made from content are not kept in memory.
     fn has_content_anchor(&self, entry: &Entry, anchor: &str) -> bool {
-        let Ok(bytes) = self.head_text(entry) else { return false };
-        escurel_md::parse(&entry.path, &bytes, self.layout).find_anchor(anchor).is_some()
+        let Ok(bytes) = self.head_text(entry) else {
+            return false;
+        };
+        escurel_md::parse(&entry.path, &bytes, self.layout)
+            .find_anchor(anchor)
+            .is_some()
     }
 }
 
 impl Reading<'_> {
     /// The one page a link on `from` leads to.
-    pub fn target(&self, link: &Wikilink, kind: LinkKind, from: &Entry) -> Option<std::sync::Arc<Entry>> {
-        self.scoped(|scope| self.view.dir.resolve(link, kind, Some(from), scope)).found().cloned()
+    pub fn target(
+        &self,
+        link: &Wikilink,
+        kind: LinkKind,
+        from: &Entry,
+    ) -> Option<std::sync::Arc<Entry>> {
+        self.scoped(|scope| self.view.dir.resolve(link, kind, Some(from), scope))
+            .found()
+            .cloned()
     }
 }

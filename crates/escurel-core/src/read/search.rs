@@ -10,8 +10,8 @@ use escurel_search::{Candidates, Query};
 use serde_json::{Map, Value};
 
 use super::{Reading, excerpt, page_ref};
-use crate::errors::sentence;
 use crate::api::{Granularity, LaneState, SearchAnswer, SearchHit, SearchRequest};
+use crate::errors::sentence;
 use crate::kb::Core;
 use crate::live::LiveSeqs;
 use crate::view::MaskKey;
@@ -25,7 +25,11 @@ struct Admitted<'a> {
 impl Candidates for Admitted<'_> {
     #[inline]
     fn admits(&self, page: u32, seq: u64) -> bool {
-        self.live.is_live(page, seq) && self.mask.as_ref().is_none_or(|mask| mask.contains(PageNo(page)))
+        self.live.is_live(page, seq)
+            && self
+                .mask
+                .as_ref()
+                .is_none_or(|mask| mask.contains(PageNo(page)))
     }
 }
 
@@ -36,8 +40,15 @@ impl Core {
     pub fn search(&self, caller: &Caller, request: &SearchRequest) -> Result<SearchAnswer> {
         check(request)?;
         let reading = self.reading(caller, request.scenario.as_deref());
-        let only = request.page_id.as_deref().map(|id| reading.demand(id, "page_id")).transpose()?;
-        let admitted = Admitted { live: &reading.view.live, mask: mask(&reading, request)? };
+        let only = request
+            .page_id
+            .as_deref()
+            .map(|id| reading.demand(id, "page_id"))
+            .transpose()?;
+        let admitted = Admitted {
+            live: &reading.view.live,
+            mask: mask(&reading, request)?,
+        };
         let query = Query {
             texts: &request.queries,
             k: request.k,
@@ -46,18 +57,38 @@ impl Core {
             only_page: only.map(|entry| entry.no.0),
         };
         let answer = reading.view.text.search(&query)?;
-        let hits = answer.hits.into_iter().filter_map(|hit| self.hit(&reading, request, hit)).collect();
-        Ok(SearchAnswer { hits, lanes: lanes(answer.lanes), notes: answer.notes })
+        let hits = answer
+            .hits
+            .into_iter()
+            .filter_map(|hit| self.hit(&reading, request, hit))
+            .collect();
+        Ok(SearchAnswer {
+            hits,
+            lanes: lanes(answer.lanes),
+            notes: answer.notes,
+        })
     }
 
-    fn hit(&self, reading: &Reading<'_>, request: &SearchRequest, hit: escurel_search::Hit) -> Option<SearchHit> {
+    fn hit(
+        &self,
+        reading: &Reading<'_>,
+        request: &SearchRequest,
+        hit: escurel_search::Hit,
+    ) -> Option<SearchHit> {
         let entry = reading.view.dir.get(PageNo(hit.page))?;
         let schema = reading.scoped(|scope| reading.view.dir.schema(&entry.facts.skill, scope));
-        let required = schema.iter().flat_map(|s| s.required_frontmatter.iter().map(String::as_str));
-        let filtered = request.filter.iter().flat_map(|f| f.keys().map(String::as_str));
+        let required = schema
+            .iter()
+            .flat_map(|s| s.required_frontmatter.iter().map(String::as_str));
+        let filtered = request
+            .filter
+            .iter()
+            .flat_map(|f| f.keys().map(String::as_str));
         Some(SearchHit {
             page: page_ref(entry),
-            anchor: hit.anchor.filter(|_| request.granularity == Granularity::Block),
+            anchor: hit
+                .anchor
+                .filter(|_| request.granularity == Granularity::Block),
             snippet: hit.snippet,
             matches: hit.matches,
             score: hit.score,
@@ -99,10 +130,13 @@ fn mask(reading: &Reading<'_>, request: &SearchRequest) -> Result<Option<Bitmap>
     if let Some(filter) = request.filter.as_ref().filter(|f| !f.is_empty()) {
         parts.push(Arc::new(filter_mask(reading, filter)?));
     }
-    Ok(parts.into_iter().map(Arc::unwrap_or_clone).reduce(|mut all, part| {
-        all.and(&part);
-        all
-    }))
+    Ok(parts
+        .into_iter()
+        .map(Arc::unwrap_or_clone)
+        .reduce(|mut all, part| {
+            all.and(&part);
+            all
+        }))
 }
 
 /// Base reads never see scenario pages; a named scenario replaces base pages.
@@ -112,7 +146,14 @@ fn scenario_mask(reading: &Reading<'_>) -> Option<Arc<Bitmap>> {
         return None;
     }
     let key = MaskKey::Scenario(reading.scenario.map(str::to_owned));
-    let effective = || reading.scoped(|scope| dir.iter().filter(|e| dir.effective(e, scope)).map(|e| e.no).collect());
+    let effective = || {
+        reading.scoped(|scope| {
+            dir.iter()
+                .filter(|e| dir.effective(e, scope))
+                .map(|e| e.no)
+                .collect()
+        })
+    };
     if reading.sight.mask(&reading.view).is_some() {
         // Who may see the overlay decides what it replaces, so this mask is not shared.
         return Some(Arc::new(effective()));
@@ -128,25 +169,43 @@ fn skill_mask(reading: &Reading<'_>, skill: &str) -> Result<Arc<Bitmap>> {
             pages.insert(entry.no);
             ControlFlow::Continue(())
         });
-        dir.skills().iter().filter(|e| *e.facts.skill == *skill).for_each(|e| pages.insert(e.no));
+        dir.skills()
+            .iter()
+            .filter(|e| *e.facts.skill == *skill)
+            .for_each(|e| pages.insert(e.no));
         pages
     });
     let known = !mask.is_empty() || reading.scoped(|scope| dir.schema(skill, scope)).is_some();
-    if known { Ok(mask) } else { Err(unknown_skill(reading, skill).at("skill")) }
+    if known {
+        Ok(mask)
+    } else {
+        Err(unknown_skill(reading, skill).at("skill"))
+    }
 }
 
 pub(super) fn unknown_skill(reading: &Reading<'_>, skill: &str) -> Refusal {
-    let mut known: Vec<&str> =
-        reading.view.dir.skills().iter().filter(|e| reading.sight.sees(e)).map(|e| &*e.facts.skill).collect();
+    let mut known: Vec<&str> = reading
+        .view
+        .dir
+        .skills()
+        .iter()
+        .filter(|e| reading.sight.sees(e))
+        .map(|e| &*e.facts.skill)
+        .collect();
     known.dedup();
-    let nearest = known.into_iter().max_by(|a, b| strsim::jaro(a, skill).total_cmp(&strsim::jaro(b, skill)));
+    let nearest = known
+        .into_iter()
+        .max_by(|a, b| strsim::jaro(a, skill).total_cmp(&strsim::jaro(b, skill)));
     let near = nearest.filter(|name| strsim::jaro(name, skill) > 0.7);
-    Refusal::new(Code::SkillNotFound, format!("There is no skill `{skill}`.")).candidates(near.map(str::to_owned))
+    Refusal::new(Code::SkillNotFound, format!("There is no skill `{skill}`."))
+        .candidates(near.map(str::to_owned))
 }
 
 fn type_mask(reading: &Reading<'_>, page_type: PageType) -> Arc<Bitmap> {
     let dir = &reading.view.dir;
-    let skills = reading.view.mask(MaskKey::SkillPages, || dir.skills().iter().map(|e| e.no).collect());
+    let skills = reading.view.mask(MaskKey::SkillPages, || {
+        dir.skills().iter().map(|e| e.no).collect()
+    });
     match page_type {
         PageType::Skill => skills,
         PageType::Instance => Arc::new(skills.not(dir.capacity())),
@@ -155,7 +214,11 @@ fn type_mask(reading: &Reading<'_>, page_type: PageType) -> Arc<Bitmap> {
 
 fn filter_mask(reading: &Reading<'_>, filter: &Map<String, Value>) -> Result<Bitmap> {
     let visible = |entry: &Entry| reading.sight.sees(entry);
-    let filter = reading.view.dir.compile_filter_for(filter, &visible).map_err(filter_refusal)?;
+    let filter = reading
+        .view
+        .dir
+        .compile_filter_for(filter, &visible)
+        .map_err(filter_refusal)?;
     Ok(reading.view.dir.filter_pages(&filter))
 }
 
@@ -165,7 +228,9 @@ fn filter_refusal(error: FilterError) -> Refusal {
         "unknown_operator" => Code::FilterUnknownOperator,
         _ => Code::FilterTypeMismatch,
     };
-    Refusal::new(code, sentence(&error.message)).at(format!("filter.{}", error.key)).candidates(error.nearest)
+    Refusal::new(code, sentence(&error.message))
+        .at(format!("filter.{}", error.key))
+        .candidates(error.nearest)
 }
 
 fn lanes(lanes: Vec<escurel_search::Lane>) -> Vec<LaneState> {

@@ -42,7 +42,11 @@ impl Deletions {
     pub fn buried(&self, now: i64) -> Vec<Arc<Entry>> {
         let mut inner = self.inner.lock();
         inner.buried.retain(|_, (_, at)| now - *at < GRAVE);
-        inner.buried.values().map(|(entry, _)| entry.clone()).collect()
+        inner
+            .buried
+            .values()
+            .map(|(entry, _)| entry.clone())
+            .collect()
     }
 
     pub fn reappeared(&self, uids: impl Iterator<Item = Uid>) {
@@ -58,7 +62,10 @@ impl Deletions {
 
     /// Is somebody waiting for a decision, and is it time for it?
     pub fn due(&self, now: i64) -> Option<bool> {
-        self.inner.lock().suspected_at.map(|at| now - at >= PATIENCE)
+        self.inner
+            .lock()
+            .suspected_at
+            .map(|at| now - at >= PATIENCE)
     }
 }
 
@@ -84,7 +91,10 @@ impl Core {
             return Ok(());
         }
         let view = self.view.load_full();
-        let vanished: Vec<_> = gone(&view.dir, &scan).into_iter().filter(|e| !e.missing).collect();
+        let vanished: Vec<_> = gone(&view.dir, &scan)
+            .into_iter()
+            .filter(|e| !e.missing)
+            .collect();
         let pages = view.dir.iter().filter(|e| !e.missing).count();
         if too_many(vanished.len(), pages, scan.files.is_empty()) {
             return self.hold(&vanished);
@@ -93,11 +103,17 @@ impl Core {
     }
 
     fn hold(&self, vanished: &[Arc<Entry>]) -> Result<()> {
-        tracing::warn!(pages = vanished.len(), "many files vanished at once; their deletion is held");
-        self.append(drafts(Kind::PageMissing, vanished, DISK))?.publish(|state, _| {
-            vanished.iter().for_each(|entry| state.dir.set_missing(entry.uid, true));
-            Work::default()
-        })
+        tracing::warn!(
+            pages = vanished.len(),
+            "many files vanished at once; their deletion is held"
+        );
+        self.append(drafts(Kind::PageMissing, vanished, DISK))?
+            .publish(|state, _| {
+                vanished
+                    .iter()
+                    .for_each(|entry| state.dir.set_missing(entry.uid, true));
+                Work::default()
+            })
     }
 
     fn delete(&self, pages: &[Arc<Entry>], author: &str) -> Result<()> {
@@ -105,26 +121,36 @@ impl Core {
             return Ok(());
         }
         let now = self.now();
-        pages.iter().for_each(|entry| self.deletions.bury(entry.clone(), now));
-        self.append(drafts(Kind::PageDeleted, pages, author))?.publish(|state, records| {
-            let mut work = Work::default();
-            for (entry, record) in pages.iter().zip(records) {
-                remove(state, entry, &mut work);
-                work.changes.push(sql::tombstone(entry.no, record, record));
-                work.stale.push((entry.no, record.seq));
-            }
-            work
-        })
+        pages
+            .iter()
+            .for_each(|entry| self.deletions.bury(entry.clone(), now));
+        self.append(drafts(Kind::PageDeleted, pages, author))?
+            .publish(|state, records| {
+                let mut work = Work::default();
+                for (entry, record) in pages.iter().zip(records) {
+                    remove(state, entry, &mut work);
+                    work.changes.push(sql::tombstone(entry.no, record, record));
+                    work.stale.push((entry.no, record.seq));
+                }
+                work
+            })
     }
 
     /// Lets held deletions happen. Answers how many.
     pub(crate) fn delete_missing(&self, author: &str) -> Result<u64> {
         let view = self.view.load_full();
         let held: Vec<_> = view.dir.iter().filter(|e| e.missing).cloned().collect();
-        let still: Vec<_> = held.into_iter().filter(|e| matches!(self.store.stat(&e.path), Ok(None))).collect();
+        let still: Vec<_> = held
+            .into_iter()
+            .filter(|e| matches!(self.store.stat(&e.path), Ok(None)))
+            .collect();
         if !still.is_empty() {
             let note = serde_json::Map::from_iter([("pages".to_owned(), still.len().into())]);
-            self.append(vec![Draft { note, ..Draft::new(Kind::DeletionsConfirmed, author) }])?.publish(|_, _| Work::default())?;
+            self.append(vec![Draft {
+                note,
+                ..Draft::new(Kind::DeletionsConfirmed, author)
+            }])?
+            .publish(|_, _| Work::default())?;
         }
         self.delete(&still, author)?;
         Ok(still.len() as u64)
@@ -132,11 +158,16 @@ impl Core {
 }
 
 pub(crate) fn remove(state: &mut LaneState, entry: &Entry, work: &mut Work) {
-    work.relink.extend(state.dir.referrers(&entry.facts, &entry.path));
+    work.relink
+        .extend(state.dir.referrers(&entry.facts, &entry.path));
     state.remove(entry);
 }
 
 fn drafts(kind: Kind, pages: &[Arc<Entry>], author: &str) -> Vec<Draft> {
-    let draft = |e: &Arc<Entry>| Draft { uid: Some(e.uid), path: Some(e.path.to_string()), ..Draft::new(kind, author) };
+    let draft = |e: &Arc<Entry>| Draft {
+        uid: Some(e.uid),
+        path: Some(e.path.to_string()),
+        ..Draft::new(kind, author)
+    };
     pages.iter().map(draft).collect()
 }

@@ -49,11 +49,19 @@ impl Core {
             return Ok(Pass::default());
         }
         let view = self.view.load_full();
-        let differing: Vec<ScannedFile> = scan.files.iter().filter(|f| differs(&view.dir, f)).cloned().collect();
+        let differing: Vec<ScannedFile> = scan
+            .files
+            .iter()
+            .filter(|f| differs(&view.dir, f))
+            .cloned()
+            .collect();
         let gone = gone(&view.dir, &scan);
         let pass = self.take_up(differing, &gone)?;
         self.suspect(&gone);
-        Ok(Pass { gone: gone.len(), ..pass })
+        Ok(Pass {
+            gone: gone.len(),
+            ..pass
+        })
     }
 
     /// Looks at these paths only.
@@ -62,7 +70,10 @@ impl Core {
         let (mut files, mut gone) = (Vec::new(), Vec::new());
         for path in paths {
             match self.store.stat(path) {
-                Ok(Some(stat)) => files.push(ScannedFile { path: path.clone(), stat }),
+                Ok(Some(stat)) => files.push(ScannedFile {
+                    path: path.clone(),
+                    stat,
+                }),
                 Ok(None) => gone.extend(view.dir.by_path(path).cloned()),
                 Err(error) => tracing::warn!(path, %error, "cannot look at a changed file"),
             }
@@ -70,7 +81,10 @@ impl Core {
         files.retain(|f| differs(&view.dir, f));
         let pass = self.take_up(files, &gone)?;
         self.suspect(&gone);
-        Ok(Pass { gone: gone.len(), ..pass })
+        Ok(Pass {
+            gone: gone.len(),
+            ..pass
+        })
     }
 
     fn take_up(&self, files: Vec<ScannedFile>, gone: &[Arc<Entry>]) -> Result<Pass> {
@@ -82,7 +96,9 @@ impl Core {
                 break;
             }
             // A page that is being written is looked at after its writer is done.
-            let _pages = self.page_locks.lock_all(chunk.iter().map(|file| file.path.as_str()));
+            let _pages = self
+                .page_locks
+                .lock_all(chunk.iter().map(|file| file.path.as_str()));
             let looked = self.look(&chunk);
             self.apply_steps(looked, gone, bulk, &mut pass)?;
             self.progress.advance(chunk.len() as u64);
@@ -96,7 +112,10 @@ impl Core {
     /// Reads and parses, on all cores, what is not as the directory has it.
     fn look(&self, files: &[ScannedFile]) -> Vec<Looked> {
         let view = self.view.load_full();
-        files.par_iter().filter_map(|file| self.look_at(&view.dir, file)).collect()
+        files
+            .par_iter()
+            .filter_map(|file| self.look_at(&view.dir, file))
+            .collect()
     }
 
     fn look_at(&self, dir: &Directory, file: &ScannedFile) -> Option<Looked> {
@@ -108,12 +127,28 @@ impl Core {
             }
         };
         let digest = digest(&bytes);
-        let known = dir.by_path(&file.path).is_some_and(|entry| entry.digest == digest);
-        let changed = (!known).then(|| Changed { parsed: Parsed::of(&file.path, &bytes, self.layout), bytes: bytes.into() });
-        Some(Looked { path: file.path.clone(), stat, digest, changed })
+        let known = dir
+            .by_path(&file.path)
+            .is_some_and(|entry| entry.digest == digest);
+        let changed = (!known).then(|| Changed {
+            parsed: Parsed::of(&file.path, &bytes, self.layout),
+            bytes: bytes.into(),
+        });
+        Some(Looked {
+            path: file.path.clone(),
+            stat,
+            digest,
+            changed,
+        })
     }
 
-    fn apply_steps(&self, looked: Vec<Looked>, gone: &[Arc<Entry>], bulk: bool, pass: &mut Pass) -> Result<()> {
+    fn apply_steps(
+        &self,
+        looked: Vec<Looked>,
+        gone: &[Arc<Entry>],
+        bulk: bool,
+        pass: &mut Pass,
+    ) -> Result<()> {
         let view = self.view.load_full();
         let buried = self.deletions.buried(self.now());
         let steps = plan::plan(&view.dir, &looked, gone, &buried);
@@ -138,7 +173,11 @@ impl Core {
         let found: Vec<Draft> = touched
             .iter()
             .filter_map(|(uid, _)| dir.by_uid(*uid).filter(|e| e.missing))
-            .map(|entry| Draft { uid: Some(entry.uid), path: Some(entry.path.to_string()), ..Draft::new(Kind::PageFound, DISK) })
+            .map(|entry| Draft {
+                uid: Some(entry.uid),
+                path: Some(entry.path.to_string()),
+                ..Draft::new(Kind::PageFound, DISK)
+            })
             .collect();
         let set = |state: &mut LaneState| {
             for (uid, stat) in &touched {
@@ -146,7 +185,8 @@ impl Core {
                 state.dir.set_missing(*uid, false);
             }
         };
-        self.deletions.reappeared(touched.iter().map(|(uid, _)| *uid));
+        self.deletions
+            .reappeared(touched.iter().map(|(uid, _)| *uid));
         if found.is_empty() {
             let mut state = self.lane.state.lock();
             set(&mut state);
@@ -160,14 +200,23 @@ impl Core {
     }
 
     /// The record of one step and the page it makes.
-    fn take(&self, dir: &Directory, file: Looked, step: Step, buried: &[Arc<Entry>]) -> Option<Take> {
+    fn take(
+        &self,
+        dir: &Directory,
+        file: Looked,
+        step: Step,
+        buried: &[Arc<Entry>],
+    ) -> Option<Take> {
         let (uid, origin) = match step {
             Step::Adopt => (self.new_uid(), "adopted"),
             Step::Edit(uid) | Step::Move(uid) => (uid, "disk"),
             Step::Revive(uid) => (uid, "restored"),
             Step::Same(_) => return None,
         };
-        let old = dir.by_uid(uid).or_else(|| buried.iter().find(|e| e.uid == uid)).cloned();
+        let old = dir
+            .by_uid(uid)
+            .or_else(|| buried.iter().find(|e| e.uid == uid))
+            .cloned();
         let changed = match file.changed {
             Some(changed) => changed,
             None => self.reread(&file.path)?,
@@ -178,12 +227,25 @@ impl Core {
         };
         let same_text = old.as_ref().is_some_and(|old| old.digest == file.digest);
         let rewritten = !(same_text && moved_from.is_some());
-        Some(Take { uid, path: file.path, stat: file.stat, origin, old, moved_from, rewritten, changed, author: DISK.into() })
+        Some(Take {
+            uid,
+            path: file.path,
+            stat: file.stat,
+            origin,
+            old,
+            moved_from,
+            rewritten,
+            changed,
+            author: DISK.into(),
+        })
     }
 
     fn reread(&self, path: &str) -> Option<Changed> {
         let (bytes, _) = self.store.read(path).ok()??;
-        Some(Changed { parsed: Parsed::of(path, &bytes, self.layout), bytes: bytes.into() })
+        Some(Changed {
+            parsed: Parsed::of(path, &bytes, self.layout),
+            bytes: bytes.into(),
+        })
     }
 
     fn publish_takes(&self, takes: Vec<Take>, bulk: bool) -> Result<()> {
@@ -206,8 +268,18 @@ impl Core {
     /// After a bulk load links lead to pages that came later.
     fn relink_everything(&self) {
         let state = self.lane.state.lock();
-        let relink = state.dir.iter().filter(|e| !e.facts.links.is_empty()).map(|e| e.no).collect();
-        self.sql.send(sql::Batch { changes: Vec::new(), relink, dir: state.dir.clone(), seq: state.seq });
+        let relink = state
+            .dir
+            .iter()
+            .filter(|e| !e.facts.links.is_empty())
+            .map(|e| e.no)
+            .collect();
+        self.sql.send(sql::Batch {
+            changes: Vec::new(),
+            relink,
+            dir: state.dir.clone(),
+            seq: state.seq,
+        });
     }
 }
 
@@ -221,20 +293,27 @@ fn count(pass: &mut Pass, step: &Step) {
 }
 
 fn differs(dir: &Directory, file: &ScannedFile) -> bool {
-    dir.by_path(&file.path).is_none_or(|entry| entry.missing || entry.stat != Some(file.stat))
+    dir.by_path(&file.path)
+        .is_none_or(|entry| entry.missing || entry.stat != Some(file.stat))
 }
 
 /// Live pages whose file the scan did not find, leaving out what it could not look at.
 pub(crate) fn gone(dir: &Directory, scan: &Scan) -> Vec<Arc<Entry>> {
-    let there: std::collections::HashSet<&str> = scan.files.iter().map(|f| f.path.as_str()).collect();
+    let there: std::collections::HashSet<&str> =
+        scan.files.iter().map(|f| f.path.as_str()).collect();
     let unknown = |path: &str| scan.unknown.iter().any(|u| covers(&u.path, path));
-    let absent = dir.iter().filter(|e| !is_builtin(&e.path) && !there.contains(&*e.path));
+    let absent = dir
+        .iter()
+        .filter(|e| !is_builtin(&e.path) && !there.contains(&*e.path));
     absent.filter(|e| !unknown(&e.path)).cloned().collect()
 }
 
 /// Is `path` the unreadable thing or inside of it? The root itself is the empty path.
 fn covers(unreadable: &str, path: &str) -> bool {
-    unreadable.is_empty() || path.strip_prefix(unreadable).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    unreadable.is_empty()
+        || path
+            .strip_prefix(unreadable)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn chunks(files: Vec<ScannedFile>) -> Vec<Vec<ScannedFile>> {
@@ -274,7 +353,12 @@ impl Take {
         let mut drafts = Vec::with_capacity(1);
         if let Some(from) = &self.moved_from {
             let note = Map::from_iter([("from_path".to_owned(), Value::from(from.clone()))]);
-            drafts.push(Draft { uid: Some(self.uid), path: Some(self.path.clone()), note, ..Draft::new(Kind::PageMoved, &*self.author) });
+            drafts.push(Draft {
+                uid: Some(self.uid),
+                path: Some(self.path.clone()),
+                note,
+                ..Draft::new(Kind::PageMoved, &*self.author)
+            });
         }
         if self.rewritten {
             drafts.push(self.version_draft(now));
@@ -300,7 +384,13 @@ impl Take {
         stated.unwrap_or(self.stat.mtime_ns / 1_000).min(now)
     }
 
-    fn publish(&self, state: &mut LaneState, records: &mut std::slice::Iter<'_, Record>, work: &mut Work, bulk: bool) {
+    fn publish(
+        &self,
+        state: &mut LaneState,
+        records: &mut std::slice::Iter<'_, Record>,
+        work: &mut Work,
+        bulk: bool,
+    ) {
         if self.moved_from.is_some() {
             if let Some(record) = records.next() {
                 self.publish_record(state, record, work, bulk);
@@ -315,14 +405,23 @@ impl Take {
 
     fn publish_record(&self, state: &mut LaneState, record: &Record, work: &mut Work, bulk: bool) {
         let parsed = &self.changed.parsed;
-        let old = state.dir.by_uid(self.uid).cloned().or_else(|| self.old.clone());
+        let old = state
+            .dir
+            .by_uid(self.uid)
+            .cloned()
+            .or_else(|| self.old.clone());
         let draft = entry_draft(record, old.as_deref(), parsed, Some(self.stat));
         publish_entry(state, draft, old.as_deref(), parsed, record, work, bulk);
     }
 }
 
 /// The directory entry after `record`, which holds a version or moves one.
-pub(crate) fn entry_draft(record: &Record, old: Option<&Entry>, parsed: &Parsed, stat: Option<Stat>) -> EntryDraft {
+pub(crate) fn entry_draft(
+    record: &Record,
+    old: Option<&Entry>,
+    parsed: &Parsed,
+    stat: Option<Stat>,
+) -> EntryDraft {
     let is_version = record.kind == Kind::PageVersion;
     let before = old.filter(|_| !is_version);
     EntryDraft {
@@ -334,7 +433,11 @@ pub(crate) fn entry_draft(record: &Record, old: Option<&Entry>, parsed: &Parsed,
         written_at: before.map_or(record.at, |e| e.written_at),
         author: before.map_or_else(|| record.actor.as_str().into(), |e| e.author.clone()),
         stat,
-        object: record.content.map(|c| c.object).or(old.map(|e| e.object)).unwrap_or(ObjectId([0; 32])),
+        object: record
+            .content
+            .map(|c| c.object)
+            .or(old.map(|e| e.object))
+            .unwrap_or(ObjectId([0; 32])),
         digest: parsed.digest,
         bytes: parsed.bytes,
         missing: false,
@@ -363,10 +466,21 @@ pub(crate) fn publish_entry(
     }
     work.docs.push(parsed.doc(upserted.no.0, record.seq, from));
     let change = sql::version_change(upserted.no, record, record, parsed);
-    work.changes.push(VersionChange { version, object: object.to_string(), bytes: parsed.bytes.into(), ..change });
+    work.changes.push(VersionChange {
+        version,
+        object: object.to_string(),
+        bytes: parsed.bytes.into(),
+        ..change
+    });
 }
 
-fn relink(dir: &Directory, old: Option<&Entry>, parsed: &Parsed, path: &str, relink: &mut Vec<PageNo>) {
+fn relink(
+    dir: &Directory,
+    old: Option<&Entry>,
+    parsed: &Parsed,
+    path: &str,
+    relink: &mut Vec<PageNo>,
+) {
     relink.extend(dir.referrers(&parsed.facts, path));
     if let Some(old) = old {
         relink.extend(dir.referrers(&old.facts, &old.path));

@@ -42,11 +42,24 @@ pub(crate) enum Step {
 /// One step per looked-at file, in the same order.
 ///
 /// `gone` are live pages whose file is not there; `buried` were deleted a moment ago.
-pub(crate) fn plan(dir: &Directory, looked: &[Looked], gone: &[Arc<Entry>], buried: &[Arc<Entry>]) -> Vec<Step> {
+pub(crate) fn plan(
+    dir: &Directory,
+    looked: &[Looked],
+    gone: &[Arc<Entry>],
+    buried: &[Arc<Entry>],
+) -> Vec<Step> {
     let mut lost = Lost::new(gone, buried);
     let swapped = swapped(dir, looked);
-    let kept: Vec<Option<Step>> = looked.iter().map(|file| at_its_path(dir, file, &swapped)).collect();
-    let appeared: Vec<&Looked> = looked.iter().zip(&kept).filter(|(_, step)| step.is_none()).map(|(f, _)| f).collect();
+    let kept: Vec<Option<Step>> = looked
+        .iter()
+        .map(|file| at_its_path(dir, file, &swapped))
+        .collect();
+    let appeared: Vec<&Looked> = looked
+        .iter()
+        .zip(&kept)
+        .filter(|(_, step)| step.is_none())
+        .map(|(f, _)| f)
+        .collect();
     let digests = count(appeared.iter().map(|f| f.digest));
     let mut steps = Vec::with_capacity(looked.len());
     for (file, step) in looked.iter().zip(kept) {
@@ -60,22 +73,32 @@ fn at_its_path(dir: &Directory, file: &Looked, swapped: &HashMap<&str, Uid>) -> 
         return Some(Step::Move(*uid));
     }
     let entry = dir.by_path(&file.path)?;
-    Some(if file.changed.is_none() { Step::Same(entry.uid) } else { Step::Edit(entry.uid) })
+    Some(if file.changed.is_none() {
+        Step::Same(entry.uid)
+    } else {
+        Step::Edit(entry.uid)
+    })
 }
 
 /// Files that changed places among themselves: each holds, unchanged, the text and inode of another.
 fn swapped<'a>(dir: &Directory, looked: &'a [Looked]) -> HashMap<&'a str, Uid> {
     let edited = || looked.iter().filter(|f| f.changed.is_some());
-    let known: Vec<(&Looked, &Arc<Entry>)> = edited().filter_map(|f| Some((f, dir.by_path(&f.path)?))).collect();
+    let known: Vec<(&Looked, &Arc<Entry>)> = edited()
+        .filter_map(|f| Some((f, dir.by_path(&f.path)?)))
+        .collect();
     if known.len() < 2 {
         return HashMap::new();
     }
-    let by_inode: HashMap<_, _> = known.iter().filter_map(|(_, e)| Some((inode(&e.stat?), *e))).collect();
+    let by_inode: HashMap<_, _> = known
+        .iter()
+        .filter_map(|(_, e)| Some((inode(&e.stat?), *e)))
+        .collect();
     known
         .iter()
         .filter_map(|(file, own)| {
             let other = by_inode.get(&inode(&file.stat))?;
-            (other.uid != own.uid && other.digest == file.digest).then_some((file.path.as_str(), other.uid))
+            (other.uid != own.uid && other.digest == file.digest)
+                .then_some((file.path.as_str(), other.uid))
         })
         .collect()
 }
@@ -103,12 +126,20 @@ impl Lost {
         let gone = gone.iter().map(|e| (e.clone(), false));
         let buried = buried.iter().map(|e| (e.clone(), true));
         let pages: Vec<_> = gone.chain(buried).collect();
-        let mut lost = Lost { pages: Vec::new(), inodes: HashMap::new(), identities: HashMap::new(), digests: HashMap::new() };
+        let mut lost = Lost {
+            pages: Vec::new(),
+            inodes: HashMap::new(),
+            identities: HashMap::new(),
+            digests: HashMap::new(),
+        };
         for (n, (entry, _)) in pages.iter().enumerate() {
             if let Some(stat) = &entry.stat {
                 lost.inodes.insert(inode(stat), n);
             }
-            lost.identities.entry(identity(&entry.facts.skill, &entry.facts.id)).or_default().push(n);
+            lost.identities
+                .entry(identity(&entry.facts.skill, &entry.facts.id))
+                .or_default()
+                .push(n);
             lost.digests.entry(entry.digest).or_default().push(n);
         }
         lost.pages = pages.into_iter().map(Some).collect();
@@ -117,7 +148,10 @@ impl Lost {
 
     /// `unique`: no other appeared file has the same text.
     fn claim(&mut self, file: &Looked, unique: bool) -> Step {
-        let found = self.same_path(file).or_else(|| self.same_file(file)).or_else(|| self.same_name(file));
+        let found = self
+            .same_path(file)
+            .or_else(|| self.same_file(file))
+            .or_else(|| self.same_name(file));
         let found = found.or_else(|| self.same_text(file, unique));
         match found.and_then(|n| self.pages.get_mut(n)?.take()) {
             Some((entry, true)) => Step::Revive(entry.uid),
@@ -158,7 +192,10 @@ impl Lost {
     }
 
     fn only(&self, candidates: &[usize]) -> Option<usize> {
-        let mut left = candidates.iter().copied().filter(|n| self.page(*n).is_some());
+        let mut left = candidates
+            .iter()
+            .copied()
+            .filter(|n| self.page(*n).is_some());
         let first = left.next()?;
         left.next().is_none().then_some(first)
     }

@@ -22,7 +22,8 @@ impl Failpoints for DieAt {
         use std::sync::atomic::Ordering;
         if point == self.point && self.passes.fetch_sub(1, Ordering::SeqCst) <= 0 {
             // As abrupt as kill -9: no destructor, no flush.
-            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).ok();
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)
+                .ok();
             std::thread::sleep(std::time::Duration::from_secs(10));
         }
         Ok(())
@@ -38,15 +39,37 @@ fn text(n: usize) -> String {
 fn child_of_the_crash_test() {
     let Ok(job) = std::env::var(JOB) else { return };
     let mut parts = job.splitn(3, ' ');
-    let (point, passes, folder) = (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap());
-    let die = DieAt { point: point.into(), passes: passes.parse::<i64>().unwrap().into() };
-    let env = Env { failpoints: Arc::new(die), ..Env::system() };
+    let (point, passes, folder) = (
+        parts.next().unwrap(),
+        parts.next().unwrap(),
+        parts.next().unwrap(),
+    );
+    let die = DieAt {
+        point: point.into(),
+        passes: passes.parse::<i64>().unwrap().into(),
+    };
+    let env = Env {
+        failpoints: Arc::new(die),
+        ..Env::system()
+    };
     let folder = std::path::Path::new(folder);
-    let options = OpenOptions { env, cache_home: Some(folder.with_extension("cache")), ..OpenOptions::default() };
+    let options = OpenOptions {
+        env,
+        cache_home: Some(folder.with_extension("cache")),
+        ..OpenOptions::default()
+    };
     let kb = escurel_core::Kb::open(folder, options).unwrap();
     assert!(kb.wait_ready(&mut |_| {}));
     for n in 1..=WRITES {
-        kb.put_page(&me(), &Put { path: "page.md", content: &text(n), base_version: None }).unwrap();
+        kb.put_page(
+            &me(),
+            &Put {
+                path: "page.md",
+                content: &text(n),
+                base_version: None,
+            },
+        )
+        .unwrap();
         println!("ACK {n}");
         std::thread::sleep(std::time::Duration::from_millis(120));
     }
@@ -58,13 +81,21 @@ fn child_of_the_crash_test() {
 fn run_child(point: &str, passes: usize, vault: &Vault) -> (Vec<usize>, bool) {
     let job = format!("{point} {passes} {}", vault.folder().display());
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "crash::child_of_the_crash_test", "--nocapture", "--test-threads=1"])
+        .args([
+            "--exact",
+            "crash::child_of_the_crash_test",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env(JOB, job)
         .output()
         .unwrap();
     let out = String::from_utf8_lossy(&output.stdout).into_owned();
     // The harness may print on the same line before the first acknowledgement.
-    let acks = out.lines().filter_map(|l| l.split("ACK ").nth(1)?.trim().parse().ok()).collect();
+    let acks = out
+        .lines()
+        .filter_map(|l| l.split("ACK ").nth(1)?.trim().parse().ok())
+        .collect();
     (acks, out.contains("CLOSED"))
 }
 
@@ -74,19 +105,41 @@ fn crash_and_recover(point: &str, passes: usize) {
     let kb = vault.open();
     let newest = acks.last().copied().unwrap_or(0);
     let now = text_of(&kb, "page.md").unwrap();
-    let edition = (0..=WRITES).find(|n| now == text(*n)).unwrap_or_else(|| panic!("{point}: a torn page {now:?}"));
-    assert!(edition >= newest, "{point}/{passes}: acknowledged edition {newest} was lost, found {edition}");
-    assert!(edition <= newest + 1, "{point}/{passes}: edition {edition} came from nowhere");
-    assert_eq!(vault.read("page.md"), now, "{point}/{passes}: file and answer agree");
-    assert_eq!(found(&kb, &format!("edition{edition}")), ["page.md"], "{point}/{passes}");
+    let edition = (0..=WRITES)
+        .find(|n| now == text(*n))
+        .unwrap_or_else(|| panic!("{point}: a torn page {now:?}"));
+    assert!(
+        edition >= newest,
+        "{point}/{passes}: acknowledged edition {newest} was lost, found {edition}"
+    );
+    assert!(
+        edition <= newest + 1,
+        "{point}/{passes}: edition {edition} came from nowhere"
+    );
+    assert_eq!(
+        vault.read("page.md"),
+        now,
+        "{point}/{passes}: file and answer agree"
+    );
+    assert_eq!(
+        found(&kb, &format!("edition{edition}")),
+        ["page.md"],
+        "{point}/{passes}"
+    );
     verify_clean(&kb);
-    let litter: Vec<_> = std::fs::read_dir(vault.folder()).unwrap().map(|e| e.unwrap().file_name()).filter(|n| n != ".escurel").collect();
+    let litter: Vec<_> = std::fs::read_dir(vault.folder())
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .filter(|n| n != ".escurel")
+        .collect();
     assert_eq!(litter.len(), 2, "{point}/{passes}: {litter:?}");
 }
 
 #[test]
 fn nothing_acknowledged_is_lost_whichever_step_the_process_dies_at() {
-    let store = escurel_store::FAILPOINTS.iter().filter(|p| p.starts_with("journal.before_") || p.starts_with("pages."));
+    let store = escurel_store::FAILPOINTS
+        .iter()
+        .filter(|p| p.starts_with("journal.before_") || p.starts_with("pages."));
     let points: Vec<&str> = FAILPOINTS.iter().chain(store).copied().collect();
     std::thread::scope(|scope| {
         for points in points.chunks(points.len().div_ceil(4)) {

@@ -7,11 +7,21 @@ use std::time::Duration;
 use crate::support::*;
 
 fn many(count: usize) -> Vec<(String, String)> {
-    (0..count).map(|n| (format!("p{n:03}.md"), format!("# Page {n}\n\nThe pelican number{n} flies.\n"))).collect()
+    (0..count)
+        .map(|n| {
+            (
+                format!("p{n:03}.md"),
+                format!("# Page {n}\n\nThe pelican number{n} flies.\n"),
+            )
+        })
+        .collect()
 }
 
 fn vault_of(pages: &[(String, String)]) -> Vault {
-    let files: Vec<(&str, &str)> = pages.iter().map(|(p, t)| (p.as_str(), t.as_str())).collect();
+    let files: Vec<(&str, &str)> = pages
+        .iter()
+        .map(|(p, t)| (p.as_str(), t.as_str()))
+        .collect();
     Vault::new(&files)
 }
 
@@ -21,11 +31,17 @@ fn an_edit_is_found_within_a_second_and_the_old_words_are_gone() {
     let kb = vault.open();
     assert_eq!(found(&kb, "walrus"), ["a.md"]);
     vault.write("a.md", "# A\n\nnarwhal\n");
-    within(Duration::from_secs(1), "the new word is found", || found(&kb, "narwhal") == ["a.md"]);
+    within(Duration::from_secs(1), "the new word is found", || {
+        found(&kb, "narwhal") == ["a.md"]
+    });
     assert_eq!(found(&kb, "walrus"), [] as [&str; 0]);
     assert_eq!(page(&kb, "a.md").unwrap().version, 2);
     vault.write("sub/new.md", "# New\n\nocelot\n");
-    within(Duration::from_secs(1), "a page in a new folder is found", || found(&kb, "ocelot") == ["sub/new.md"]);
+    within(
+        Duration::from_secs(1),
+        "a page in a new folder is found",
+        || found(&kb, "ocelot") == ["sub/new.md"],
+    );
     verify_clean(&kb);
 }
 
@@ -49,7 +65,11 @@ fn a_save_by_rename_keeps_the_page_and_is_never_not_found() {
         });
     }
     let all = kb.list_pages(&me(), None, 100).unwrap();
-    let files: Vec<_> = all.iter().map(|p| p.page_id.as_str()).filter(|p| !p.starts_with("builtin:")).collect();
+    let files: Vec<_> = all
+        .iter()
+        .map(|p| p.page_id.as_str())
+        .filter(|p| !p.starts_with("builtin:"))
+        .collect();
     assert_eq!(files, ["tide.md"]);
     assert_eq!(page(&kb, "tide.md").unwrap().version, 6);
 }
@@ -60,7 +80,9 @@ fn same_bytes_saved_again_are_no_new_version() {
     let kb = vault.open();
     vault.write("tide.md", "# Tide\n");
     vault.write("other.md", "# Other\n");
-    eventually("the next event is through", || page(&kb, "other.md").is_some());
+    eventually("the next event is through", || {
+        page(&kb, "other.md").is_some()
+    });
     assert_eq!(page(&kb, "tide.md").unwrap().version, 1);
 }
 
@@ -71,7 +93,9 @@ fn a_move_keeps_the_uid_and_a_copy_back_is_another_page() {
     let uid = page(&kb, "a/p.md").unwrap().uid;
     fs::create_dir_all(vault.path("b")).unwrap();
     fs::rename(vault.path("a/p.md"), vault.path("b/p.md")).unwrap();
-    eventually("the page at its new path", || page(&kb, "b/p.md").is_some_and(|p| p.uid == uid));
+    eventually("the page at its new path", || {
+        page(&kb, "b/p.md").is_some_and(|p| p.uid == uid)
+    });
     assert_eq!(found(&kb, "lemur"), ["b/p.md"]);
     assert!(page(&kb, &uid).is_some_and(|p| p.page_id == "b/p.md"));
     fs::copy(vault.path("b/p.md"), vault.path("a/p.md")).unwrap();
@@ -83,12 +107,17 @@ fn a_move_keeps_the_uid_and_a_copy_back_is_another_page() {
 
 #[test]
 fn two_files_that_change_places_stay_two_pages() {
-    let vault = Vault::new(&[("one.md", "# One\n\nibis\n"), ("two.md", "# Two\n\nheron\n")]);
+    let vault = Vault::new(&[
+        ("one.md", "# One\n\nibis\n"),
+        ("two.md", "# Two\n\nheron\n"),
+    ]);
     let kb = vault.open();
     fs::rename(vault.path("one.md"), vault.path("x.hold")).unwrap();
     fs::rename(vault.path("two.md"), vault.path("one.md")).unwrap();
     fs::rename(vault.path("x.hold"), vault.path("two.md")).unwrap();
-    eventually("texts at their new paths", || found(&kb, "heron") == ["one.md"] && found(&kb, "ibis") == ["two.md"]);
+    eventually("texts at their new paths", || {
+        found(&kb, "heron") == ["one.md"] && found(&kb, "ibis") == ["two.md"]
+    });
     std::thread::sleep(Duration::from_millis(2_500));
     assert_eq!(text_of(&kb, "one.md").unwrap(), "# Two\n\nheron\n");
     assert_eq!(text_of(&kb, "two.md").unwrap(), "# One\n\nibis\n");
@@ -112,7 +141,12 @@ fn few_deletions_happen_and_the_page_comes_back_with_its_history() {
 #[test]
 fn an_unreadable_folder_is_unknown_not_deleted() {
     let mut pages = many(30);
-    pages.extend((0..30).map(|n| (format!("locked/q{n}.md"), format!("# Q{n}\n\nsecretary{n}\n"))));
+    pages.extend((0..30).map(|n| {
+        (
+            format!("locked/q{n}.md"),
+            format!("# Q{n}\n\nsecretary{n}\n"),
+        )
+    }));
     let vault = vault_of(&pages);
     let kb = vault.open();
     kb.close();
@@ -137,7 +171,9 @@ fn many_vanished_files_are_held_however_often_the_scan_repeats() {
     for (path, _) in &pages[5..] {
         fs::remove_file(vault.path(path)).unwrap();
     }
-    eventually("the deletions are held", || kb.status().held_deletions == 295);
+    eventually("the deletions are held", || {
+        kb.status().held_deletions == 295
+    });
     assert_eq!(found(&kb, "number200"), ["p200.md"]);
     assert_eq!(text_of(&kb, "p200.md").unwrap(), pages[200].1);
     assert!(page(&kb, "p200.md").unwrap().missing_on_disk);
@@ -154,7 +190,9 @@ fn many_vanished_files_are_held_however_often_the_scan_repeats() {
 
     let kb = vault.open();
     vault.write("p200.md", &pages[200].1);
-    eventually("a returned file ends its own hold", || kb.status().held_deletions == 294);
+    eventually("a returned file ends its own hold", || {
+        kb.status().held_deletions == 294
+    });
     assert_eq!(kb.confirm_deletions(&me()).unwrap(), 294);
     assert_eq!(kb.status().pages, 6);
     verify_clean(&kb);
@@ -167,40 +205,75 @@ fn an_empty_root_deletes_nothing_and_nothing_is_written_into_it() {
     for n in 0..8 {
         fs::remove_file(vault.path(&format!("p{n:03}.md"))).unwrap();
     }
-    eventually("held, although they are few: nothing is left", || kb.status().held_deletions == 8);
-    let left: Vec<_> = fs::read_dir(vault.folder()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    eventually("held, although they are few: nothing is left", || {
+        kb.status().held_deletions == 8
+    });
+    let left: Vec<_> = fs::read_dir(vault.folder())
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
     assert_eq!(left, [".escurel"]);
 }
 
 #[test]
 fn names_that_look_alike_are_pages_of_their_own() {
-    let names = ["a b.md", "a_b.md", "a-b.md", "README.md", "readme.md", "100%.md"];
-    let files: Vec<(&str, String)> = names.iter().map(|n| (*n, format!("# {n}\n\ntext of {n}\n"))).collect();
+    let names = [
+        "a b.md",
+        "a_b.md",
+        "a-b.md",
+        "README.md",
+        "readme.md",
+        "100%.md",
+    ];
+    let files: Vec<(&str, String)> = names
+        .iter()
+        .map(|n| (*n, format!("# {n}\n\ntext of {n}\n")))
+        .collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(n, t)| (*n, t.as_str())).collect();
     let vault = Vault::new(&files);
     let kb = vault.open();
     assert_eq!(kb.status().pages, 6);
     for name in names {
         let id = name.trim_end_matches(".md");
-        assert_eq!(page(&kb, id).unwrap_or_else(|| panic!("{id}")).page_id, name);
+        assert_eq!(
+            page(&kb, id).unwrap_or_else(|| panic!("{id}")).page_id,
+            name
+        );
         assert_eq!(page(&kb, name).unwrap().page_id, name);
     }
 }
 
 #[test]
 fn a_bad_page_never_takes_down_its_neighbours() {
-    let vault = Vault::new(&[("good.md", "# Good\n"), ("ops/run.md", "# Run\n"), ("log.md", "no header\n")]);
+    let vault = Vault::new(&[
+        ("good.md", "# Good\n"),
+        ("ops/run.md", "# Run\n"),
+        ("log.md", "no header\n"),
+    ]);
     vault.write("caf.md", b"Pre\xE7o 10 tapir\n");
     vault.write("wide.md", b"\xFF\xFE#\x00 \x00W\x00");
-    vault.write("broken.md", "---\nskill: note\ntitle: Bridge: part two\ntags: [\n---\nThe aardvark.\n");
+    vault.write(
+        "broken.md",
+        "---\nskill: note\ntitle: Bridge: part two\ntags: [\n---\nThe aardvark.\n",
+    );
     let kb = vault.open();
     assert_eq!(kb.status().pages, 6);
     assert_eq!(found(&kb, "tapir"), ["caf.md"]);
     assert_eq!(found(&kb, "aardvark"), ["broken.md"]);
     assert!(text_of(&kb, "caf.md").unwrap().contains('\u{FFFD}'));
-    let put = escurel_core::Put { path: "caf.md", content: "x", base_version: None };
-    assert_eq!(kb.put_page(&me(), &put).unwrap_err().code, escurel_core::Code::NotUtf8);
-    assert_eq!(fs::read(vault.path("caf.md")).unwrap(), b"Pre\xE7o 10 tapir\n");
+    let put = escurel_core::Put {
+        path: "caf.md",
+        content: "x",
+        base_version: None,
+    };
+    assert_eq!(
+        kb.put_page(&me(), &put).unwrap_err().code,
+        escurel_core::Code::NotUtf8
+    );
+    assert_eq!(
+        fs::read(vault.path("caf.md")).unwrap(),
+        b"Pre\xE7o 10 tapir\n"
+    );
 }
 
 #[test]
@@ -208,11 +281,23 @@ fn a_storm_of_changes_is_taken_up_while_searches_are_answered() {
     let vault = vault_of(&many(3_000));
     let kb = vault.open();
     for n in 0..3_000 {
-        vault.write(&format!("p{n:03}.md"), format!("# Page {n}\n\nThe cormorant number{n} dives.\n"));
+        vault.write(
+            &format!("p{n:03}.md"),
+            format!("# Page {n}\n\nThe cormorant number{n} dives.\n"),
+        );
         if n % 500 == 0 {
-            assert_eq!(found(&kb, "number2999").len(), 1, "search answers during the storm");
+            assert_eq!(
+                found(&kb, "number2999").len(),
+                1,
+                "search answers during the storm"
+            );
         }
     }
-    eventually("every new text", || found(&kb, "cormorant number2999").first().is_some_and(|p| p == "p2999.md") && found(&kb, "pelican").is_empty());
+    eventually("every new text", || {
+        found(&kb, "cormorant number2999")
+            .first()
+            .is_some_and(|p| p == "p2999.md")
+            && found(&kb, "pelican").is_empty()
+    });
     verify_clean(&kb);
 }

@@ -16,22 +16,33 @@ struct Demo {
 fn demo() -> Demo {
     let dir = tempfile::tempdir().unwrap();
     let tenant = dir.path().join("data/tenants/default");
-    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../markdown"), &tenant.join("markdown"));
-    let options = OpenOptions { cache_home: Some(dir.path().join("cache")), ..OpenOptions::default() };
+    copy_tree(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../markdown"),
+        &tenant.join("markdown"),
+    );
+    let options = OpenOptions {
+        cache_home: Some(dir.path().join("cache")),
+        ..OpenOptions::default()
+    };
     let kb = Kb::open(&dir.path().join("data"), options).unwrap();
     assert!(kb.wait_ready(&mut |_| {}));
     Demo { _dir: dir, kb }
 }
 
 fn short(path: &str) -> String {
-    path.trim_start_matches("markdown/instances/").trim_end_matches(".md").replace('/', "::")
+    path.trim_start_matches("markdown/instances/")
+        .trim_end_matches(".md")
+        .replace('/', "::")
 }
 
 #[test]
 fn the_demo_is_whole() {
     let demo = demo();
     let status = demo.kb.status();
-    assert_eq!((status.broken_links, status.ambiguous_links, status.errors), (0, 0, 0));
+    assert_eq!(
+        (status.broken_links, status.ambiguous_links, status.errors),
+        (0, 0, 0)
+    );
     assert!(status.pages > 80 && status.links > 400, "{status:?}");
     verify_clean(&demo.kb);
 }
@@ -41,19 +52,44 @@ fn questions_find_their_pages() {
     let demo = demo();
     let mut failed = Vec::new();
     for (question, page) in [
-        ("Why is the enclosure sealed so that batteries cannot be changed?", "decision::sealed-enclosure"),
-        ("How long do the cells last in cold harbours?", "result::winter-battery-trial"),
-        ("Why did Acme cut its order to 18 gauges?", "meeting::acme-quarterly-2025-06"),
+        (
+            "Why is the enclosure sealed so that batteries cannot be changed?",
+            "decision::sealed-enclosure",
+        ),
+        (
+            "How long do the cells last in cold harbours?",
+            "result::winter-battery-trial",
+        ),
+        (
+            "Why did Acme cut its order to 18 gauges?",
+            "meeting::acme-quarterly-2025-06",
+        ),
         ("A gauge sends no data at night", "runbook::gauge-silent"),
-        ("storm gate close without a storm", "incident::osterhaff-false-surge-2025-04"),
-        ("ferry wake told apart from a surge", "decision::adaptive-wake-filter"),
-        ("How fast does the siren sound?", "result::tarn-drill-latency"),
+        (
+            "storm gate close without a storm",
+            "incident::osterhaff-false-surge-2025-04",
+        ),
+        (
+            "ferry wake told apart from a surge",
+            "decision::adaptive-wake-filter",
+        ),
+        (
+            "How fast does the siren sound?",
+            "result::tarn-drill-latency",
+        ),
         ("May I work alone over water?", "policy::field-safety"),
-        ("Medianfilter Sperrwerk zu spät", "meeting::osterhaff-wartung-2025-05"),
+        (
+            "Medianfilter Sperrwerk zu spät",
+            "meeting::osterhaff-wartung-2025-05",
+        ),
         ("津波", "note::kashima-enquiry"),
         ("volume discount", "policy::discounting"),
     ] {
-        let hits: Vec<_> = found(&demo.kb, question).iter().take(5).map(|p| short(p)).collect();
+        let hits: Vec<_> = found(&demo.kb, question)
+            .iter()
+            .take(5)
+            .map(|p| short(p))
+            .collect();
         if !hits.iter().any(|hit| hit == page) {
             failed.push(format!("{question}: {hits:?}"));
         }
@@ -64,42 +100,101 @@ fn questions_find_their_pages() {
 #[test]
 fn drift_and_abandoned_nodes_are_reported() {
     let demo = demo();
-    let Report::Drift(rows) = demo.kb.provenance_report(&me(), ReportKind::Drift, None).unwrap() else { panic!() };
-    let drift: Vec<_> = rows.iter().map(|r| (short(&r.decision_page_id), short(&r.expectation_page_id))).collect();
-    let expect = [("decision::hire-field-engineer", "expectation::acme-renewal-v1"), ("decision::sealed-enclosure", "expectation::ebb3-battery-v1")];
+    let Report::Drift(rows) = demo
+        .kb
+        .provenance_report(&me(), ReportKind::Drift, None)
+        .unwrap()
+    else {
+        panic!()
+    };
+    let drift: Vec<_> = rows
+        .iter()
+        .map(|r| (short(&r.decision_page_id), short(&r.expectation_page_id)))
+        .collect();
+    let expect = [
+        (
+            "decision::hire-field-engineer",
+            "expectation::acme-renewal-v1",
+        ),
+        ("decision::sealed-enclosure", "expectation::ebb3-battery-v1"),
+    ];
     assert_eq!(drift, expect.map(|(a, b)| (a.to_owned(), b.to_owned())));
-    let Report::Abandoned(rows) = demo.kb.provenance_report(&me(), ReportKind::Abandoned, None).unwrap() else { panic!() };
+    let Report::Abandoned(rows) = demo
+        .kb
+        .provenance_report(&me(), ReportKind::Abandoned, None)
+        .unwrap()
+    else {
+        panic!()
+    };
     assert_eq!(rows.len(), 7);
     assert!(rows.iter().all(|row| row.via == "supersedes"));
-    let Report::Abandoned(rows) = demo.kb.provenance_report(&me(), ReportKind::Abandoned, Some("expectation")).unwrap() else { panic!() };
+    let Report::Abandoned(rows) = demo
+        .kb
+        .provenance_report(&me(), ReportKind::Abandoned, Some("expectation"))
+        .unwrap()
+    else {
+        panic!()
+    };
     assert_eq!(rows.len(), 3);
 }
 
 #[test]
 fn ancestry_walks_and_finds_paths() {
     let demo = demo();
-    let relations = ["produced_by", "uses", "derived_from"].map(str::to_owned).to_vec();
-    let request = AncestryRequest { page_id: "[[result::winter-battery-trial]]".into(), up: true, relations, ..Default::default() };
-    let Ancestry::Walk(hops) = demo.kb.provenance_ancestry(&me(), &request).unwrap() else { panic!() };
+    let relations = ["produced_by", "uses", "derived_from"]
+        .map(str::to_owned)
+        .to_vec();
+    let request = AncestryRequest {
+        page_id: "[[result::winter-battery-trial]]".into(),
+        up: true,
+        relations,
+        ..Default::default()
+    };
+    let Ancestry::Walk(hops) = demo.kb.provenance_ancestry(&me(), &request).unwrap() else {
+        panic!()
+    };
     let hops: Vec<_> = hops.iter().map(|h| (short(&h.page_id), h.depth)).collect();
-    for hop in [("analysis::battery-drain-model", 1), ("dataset::winter-telemetry-2025", 2), ("dataset::raw-logger-dumps-2025", 3), ("runbook::logger-download", 4)] {
-        assert!(hops.contains(&(hop.0.to_owned(), hop.1)), "{hop:?} in {hops:?}");
+    for hop in [
+        ("analysis::battery-drain-model", 1),
+        ("dataset::winter-telemetry-2025", 2),
+        ("dataset::raw-logger-dumps-2025", 3),
+        ("runbook::logger-download", 4),
+    ] {
+        assert!(
+            hops.contains(&(hop.0.to_owned(), hop.1)),
+            "{hop:?} in {hops:?}"
+        );
     }
     let path = AncestryRequest {
         page_id: "[[decision::battery-swap-programme]]".into(),
         to_page: Some("[[dataset::winter-telemetry-2025]]".into()),
         up: true,
-        relations: ["motivated_by", "produced_by", "uses"].map(str::to_owned).to_vec(),
+        relations: ["motivated_by", "produced_by", "uses"]
+            .map(str::to_owned)
+            .to_vec(),
         ..Default::default()
     };
-    let Ancestry::Path(Some(path)) = demo.kb.provenance_ancestry(&me(), &path).unwrap() else { panic!() };
+    let Ancestry::Path(Some(path)) = demo.kb.provenance_ancestry(&me(), &path).unwrap() else {
+        panic!()
+    };
     assert_eq!(path.len(), 5);
 }
 
 #[test]
 fn the_past_can_be_expanded() {
     let demo = demo();
-    let at = |id: &str| demo.kb.expand(&me(), &ExpandRequest { page_id: id.into(), as_of: Some("2025-03-31".into()), ..Default::default() }).unwrap();
+    let at = |id: &str| {
+        demo.kb
+            .expand(
+                &me(),
+                &ExpandRequest {
+                    page_id: id.into(),
+                    as_of: Some("2025-03-31".into()),
+                    ..Default::default()
+                },
+            )
+            .unwrap()
+    };
     assert!(at("[[expectation::acme-renewal-v1]]").is_some());
     assert!(at("[[expectation::acme-renewal-v2]]").is_none());
 }
@@ -107,21 +202,48 @@ fn the_past_can_be_expanded() {
 #[test]
 fn sections_and_blocks_can_be_expanded() {
     let demo = demo();
-    let expand = |id: &str| demo.kb.expand(&me(), &ExpandRequest { page_id: id.into(), ..Default::default() });
-    let section = expand("[[policy::field-safety#Working over water]]").unwrap().unwrap();
-    assert!(section.body.starts_with("## Working over water") || section.body.starts_with("# Working over water"), "{}", section.body);
-    let block = expand("[[customer::acme-corp#^blk-acme-first-sign]]").unwrap().unwrap();
+    let expand = |id: &str| {
+        demo.kb.expand(
+            &me(),
+            &ExpandRequest {
+                page_id: id.into(),
+                ..Default::default()
+            },
+        )
+    };
+    let section = expand("[[policy::field-safety#Working over water]]")
+        .unwrap()
+        .unwrap();
+    assert!(
+        section.body.starts_with("## Working over water")
+            || section.body.starts_with("# Working over water"),
+        "{}",
+        section.body
+    );
+    let block = expand("[[customer::acme-corp#^blk-acme-first-sign]]")
+        .unwrap()
+        .unwrap();
     assert_eq!(block.blocks.len(), 1);
     let missing = expand("[[policy::field-safety#No such heading]]").unwrap_err();
     assert_eq!(missing.code, Code::AnchorNotFound);
-    assert!(missing.candidates.iter().any(|c| c == "working-over-water"), "{:?}", missing.candidates);
+    assert!(
+        missing.candidates.iter().any(|c| c == "working-over-water"),
+        "{:?}",
+        missing.candidates
+    );
 }
 
 #[test]
 fn a_long_page_is_cut_at_a_block_and_can_be_read_on() {
-    let long: String = (0..400).map(|n| format!("Paragraph {n} about kestrels.\n\n")).collect();
+    let long: String = (0..400)
+        .map(|n| format!("Paragraph {n} about kestrels.\n\n"))
+        .collect();
     let kb = Kb::in_memory(&[("long.md", &long)]);
-    let mut request = ExpandRequest { page_id: "long.md".into(), max_chars: 3_000, ..Default::default() };
+    let mut request = ExpandRequest {
+        page_id: "long.md".into(),
+        max_chars: 3_000,
+        ..Default::default()
+    };
     let mut text = String::new();
     loop {
         let part = kb.expand(&me(), &request).unwrap().unwrap();
@@ -137,11 +259,20 @@ fn a_long_page_is_cut_at_a_block_and_can_be_read_on() {
 #[test]
 fn lists_page_through_everything_once() {
     let demo = demo();
-    let mut request = InstancesRequest { skill_id: "decision".into(), order: InstanceOrder::AtDesc, limit: 2, ..Default::default() };
+    let mut request = InstancesRequest {
+        skill_id: "decision".into(),
+        order: InstanceOrder::AtDesc,
+        limit: 2,
+        ..Default::default()
+    };
     let mut seen = Vec::new();
     loop {
         let page = demo.kb.list_instances(&me(), &request).unwrap();
-        seen.extend(page.instances.into_iter().map(|i| (i.at.unwrap(), i.page.page_id)));
+        seen.extend(
+            page.instances
+                .into_iter()
+                .map(|i| (i.at.unwrap(), i.page.page_id)),
+        );
         request.cursor = page.next_cursor;
         if request.cursor.is_none() {
             break;
@@ -151,47 +282,110 @@ fn lists_page_through_everything_once() {
     unique.sort();
     unique.dedup();
     assert_eq!((seen.len(), unique.len()), (9, 9));
-    let bad = InstancesRequest { cursor: Some("zz".into()), ..request.clone() };
-    assert_eq!(demo.kb.list_instances(&me(), &bad).unwrap_err().code, Code::CursorInvalid);
-    let unknown = InstancesRequest { skill_id: "decison".into(), ..request };
-    assert_eq!(demo.kb.list_instances(&me(), &unknown).unwrap_err().candidates, ["decision"]);
+    let bad = InstancesRequest {
+        cursor: Some("zz".into()),
+        ..request.clone()
+    };
+    assert_eq!(
+        demo.kb.list_instances(&me(), &bad).unwrap_err().code,
+        Code::CursorInvalid
+    );
+    let unknown = InstancesRequest {
+        skill_id: "decison".into(),
+        ..request
+    };
+    assert_eq!(
+        demo.kb
+            .list_instances(&me(), &unknown)
+            .unwrap_err()
+            .candidates,
+        ["decision"]
+    );
 }
 
 #[test]
 fn filters_narrow_before_ranking() {
     let mut files = vec![("tiny/a.md".to_owned(), "---\nplace: tiny\n---\npump\n".to_owned()), ("tiny/b.md".to_owned(), "---\nplace: tiny\n---\nA long page that says pump once among many other words that do not matter here.\n".to_owned())];
-    files.extend((0..2_000).map(|n| (format!("big/{n}.md"), "---\nplace: big\n---\npump pump pump pump\n".to_owned())));
-    let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (p.as_str(), t.as_str())).collect();
+    files.extend((0..2_000).map(|n| {
+        (
+            format!("big/{n}.md"),
+            "---\nplace: big\n---\npump pump pump pump\n".to_owned(),
+        )
+    }));
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(p, t)| (p.as_str(), t.as_str()))
+        .collect();
     let kb = Kb::in_memory(&files);
     let filter = serde_json::json!({"place": "tiny"}).as_object().cloned();
-    let request = SearchRequest { queries: vec!["pump".into()], k: 10, filter, ..Default::default() };
-    let mut hits: Vec<_> = kb.search(&me(), &request).unwrap().hits.into_iter().map(|h| h.page.page_id).collect();
+    let request = SearchRequest {
+        queries: vec!["pump".into()],
+        k: 10,
+        filter,
+        ..Default::default()
+    };
+    let mut hits: Vec<_> = kb
+        .search(&me(), &request)
+        .unwrap()
+        .hits
+        .into_iter()
+        .map(|h| h.page.page_id)
+        .collect();
     hits.sort();
     assert_eq!(hits, ["tiny/a.md", "tiny/b.md"]);
-    let bad = SearchRequest { filter: serde_json::json!({"plce": "tiny"}).as_object().cloned(), ..request.clone() };
+    let bad = SearchRequest {
+        filter: serde_json::json!({"plce": "tiny"}).as_object().cloned(),
+        ..request.clone()
+    };
     let refusal = kb.search(&me(), &bad).unwrap_err();
-    assert_eq!((refusal.code, refusal.candidates.as_slice()), (Code::FilterUnknownKey, &["place".to_owned()][..]));
+    assert_eq!(
+        (refusal.code, refusal.candidates.as_slice()),
+        (Code::FilterUnknownKey, &["place".to_owned()][..])
+    );
 }
 
 #[test]
 fn the_built_in_skills_are_there_and_can_be_shadowed() {
     let kb = Kb::in_memory(&[("a.md", "# A\n")]);
-    let ids = |kb: &Kb| kb.list_skills(&me()).unwrap().into_iter().map(|s| s.schema.id.clone()).collect::<Vec<_>>();
+    let ids = |kb: &Kb| {
+        kb.list_skills(&me())
+            .unwrap()
+            .into_iter()
+            .map(|s| s.schema.id.clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(ids(&kb), ["escurel", "note"]);
     assert!(text_of(&kb, "[[escurel]]").unwrap().contains("search"));
-    let own = Kb::in_memory(&[("note.md", "---\ntype: skill\nskill: note\nid: note\ndescription: ours\n---\n# Ours\n")]);
+    let own = Kb::in_memory(&[(
+        "note.md",
+        "---\ntype: skill\nskill: note\nid: note\ndescription: ours\n---\n# Ours\n",
+    )]);
     let skills = own.list_skills(&me()).unwrap();
     let note = skills.iter().find(|s| s.schema.id == "note").unwrap();
-    assert_eq!((note.schema.description.as_str(), note.shadows.is_some()), ("ours", true));
+    assert_eq!(
+        (note.schema.description.as_str(), note.shadows.is_some()),
+        ("ours", true)
+    );
     assert_eq!(page(&own, "[[note]]").unwrap().page_id, "note.md");
-    let listed: Vec<_> = own.list_pages(&me(), None, 10).unwrap().into_iter().map(|p| p.page_id).collect();
+    let listed: Vec<_> = own
+        .list_pages(&me(), None, 10)
+        .unwrap()
+        .into_iter()
+        .map(|p| p.page_id)
+        .collect();
     assert_eq!(listed, ["builtin:skills/escurel.md", "note.md"]);
 }
 
 #[test]
 fn drafts_are_validated_against_what_exists() {
     let kb = Kb::in_memory(&[("a.md", "# A\n\n## Real\n")]);
-    let codes = |text: &str| kb.validate(&me(), text, None).unwrap().iter().map(|i| i.code).collect::<Vec<_>>();
+    let codes = |text: &str| {
+        kb.validate(&me(), text, None)
+            .unwrap()
+            .iter()
+            .map(|i| i.code)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(codes("See [[a#Real]].\n"), [] as [&str; 0]);
     assert_eq!(codes("See [[a#Fake]].\n"), ["anchor_missing"]);
     assert_eq!(codes("See [[nothing]].\n"), ["link_unresolved"]);

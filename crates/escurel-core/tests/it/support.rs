@@ -16,8 +16,12 @@ pub struct Vault {
 impl Vault {
     /// `files`: (path, text).
     pub fn new(files: &[(&str, &str)]) -> Vault {
-        let vault = Vault { dir: tempfile::tempdir().unwrap() };
-        files.iter().for_each(|(path, text)| vault.write(path, text));
+        let vault = Vault {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        files
+            .iter()
+            .for_each(|(path, text)| vault.write(path, text));
         vault
     }
 
@@ -40,7 +44,10 @@ impl Vault {
     }
 
     pub fn options(&self) -> OpenOptions {
-        OpenOptions { cache_home: Some(self.dir.path().join("cache")), ..OpenOptions::default() }
+        OpenOptions {
+            cache_home: Some(self.dir.path().join("cache")),
+            ..OpenOptions::default()
+        }
     }
 
     pub fn open(&self) -> Arc<Kb> {
@@ -50,7 +57,11 @@ impl Vault {
     pub fn open_with(&self, options: OpenOptions) -> Arc<Kb> {
         fs::create_dir_all(self.folder()).unwrap();
         let kb = Kb::open(&self.folder(), options).unwrap();
-        assert!(kb.wait_ready(&mut |_| {}), "indexing ended: {:?}", kb.phase().warnings);
+        assert!(
+            kb.wait_ready(&mut |_| {}),
+            "indexing ended: {:?}",
+            kb.phase().warnings
+        );
         kb
     }
 
@@ -75,7 +86,12 @@ pub fn found(kb: &Kb, query: &str) -> Vec<String> {
         granularity: Granularity::Page,
         ..SearchRequest::default()
     };
-    kb.search(&me(), &request).unwrap().hits.into_iter().map(|hit| hit.page.page_id).collect()
+    kb.search(&me(), &request)
+        .unwrap()
+        .hits
+        .into_iter()
+        .map(|hit| hit.page.page_id)
+        .collect()
 }
 
 pub fn text_of(kb: &Kb, page_id: &str) -> Option<String> {
@@ -101,17 +117,41 @@ pub fn within(limit: Duration, what: &str, mut probe: impl FnMut() -> bool) {
 
 pub fn verify_clean(kb: &Kb) {
     let report = kb.verify(&me()).unwrap();
-    assert_eq!(report.findings, [], "{} pages, {} records", report.pages, report.records);
+    assert_eq!(
+        report.findings,
+        [],
+        "{} pages, {} records",
+        report.pages,
+        report.records
+    );
 }
 
 /// Every page with its text, version and outgoing links: what a reader can tell of a folder.
 pub fn everything(kb: &Kb) -> Vec<String> {
     let pages = kb.list_pages(&me(), None, usize::MAX).unwrap();
     let all = pages.iter().map(|page| {
-        let request = NeighboursRequest { page_id: page.page_id.clone(), limit: Some(usize::MAX), ..Default::default() };
+        let request = NeighboursRequest {
+            page_id: page.page_id.clone(),
+            limit: Some(usize::MAX),
+            ..Default::default()
+        };
         let edges = kb.neighbours(&me(), &request).unwrap().edges;
-        let edges: Vec<_> = edges.iter().map(|e| format!("{}->{} {:?} {:?}", e.src_page, e.dst_page, e.relation, e.dst_anchor)).collect();
-        format!("{} {} v{} {:?} {edges:?}", page.page_id, page.uid, page.version, text_of(kb, &page.page_id))
+        let edges: Vec<_> = edges
+            .iter()
+            .map(|e| {
+                format!(
+                    "{}->{} {:?} {:?}",
+                    e.src_page, e.dst_page, e.relation, e.dst_anchor
+                )
+            })
+            .collect();
+        format!(
+            "{} {} v{} {:?} {edges:?}",
+            page.page_id,
+            page.uid,
+            page.version,
+            text_of(kb, &page.page_id)
+        )
     });
     all.collect()
 }

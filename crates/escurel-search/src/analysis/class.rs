@@ -18,7 +18,11 @@ pub(super) enum Class {
 
 pub(super) fn class(c: char) -> Class {
     if c.is_ascii() {
-        return if c.is_ascii_alphanumeric() { Class::Word } else { Class::Separator };
+        return if c.is_ascii_alphanumeric() {
+            Class::Word
+        } else {
+            Class::Separator
+        };
     }
     if is_join(c) {
         Class::Join

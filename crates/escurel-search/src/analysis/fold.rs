@@ -24,7 +24,8 @@ pub(crate) fn fold(text: &str, out: &mut String) {
 /// vowels. Marks that are letters in their script (Indic vowels, Thai tones,
 /// kana voicing) stay.
 fn is_accent(c: char) -> bool {
-    matches!(canonical_combining_class(c), 10..=36 | 200..=240) || matches!(c, '\u{20D0}'..='\u{20FF}')
+    matches!(canonical_combining_class(c), 10..=36 | 200..=240)
+        || matches!(c, '\u{20D0}'..='\u{20FF}')
 }
 
 fn fold_char(c: char, out: &mut String) {

@@ -64,7 +64,9 @@ impl Tokens {
     }
 
     pub fn get(&self, index: usize) -> Option<(&Token, &str)> {
-        self.list.get(index).map(|token| (token, self.text_of(token)))
+        self.list
+            .get(index)
+            .map(|token| (token, self.text_of(token)))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&Token, &str)> {
@@ -72,7 +74,9 @@ impl Tokens {
     }
 
     fn text_of(&self, token: &Token) -> &str {
-        self.arena.get(token.text.0 as usize..token.text.1 as usize).unwrap_or("")
+        self.arena
+            .get(token.text.0 as usize..token.text.1 as usize)
+            .unwrap_or("")
     }
 
     /// Adds a token whose text `write` appends; an empty text adds nothing.

@@ -15,7 +15,12 @@ const MAX_WHOLE: usize = 64;
 /// Analyses `text` into `out`, which is cleared first.
 pub(crate) fn analyze(text: &str, out: &mut Tokens) {
     out.clear();
-    let mut scan = Scan { text, at: 0, position: 0, out };
+    let mut scan = Scan {
+        text,
+        at: 0,
+        position: 0,
+        out,
+    };
     while let Some(c) = scan.peek() {
         match class(c) {
             Class::Word => scan.chunk(),
@@ -73,37 +78,53 @@ impl Scan<'_> {
         let whole_end = symbol.unwrap_or(self.at);
         let several = parts.len() > 1;
         let whole = (symbol.is_some() || (several && telling)) && whole_end - start <= MAX_WHOLE;
-        let kind = if several || symbol.is_some() { Kind::Part } else { Kind::Word };
+        let kind = if several || symbol.is_some() {
+            Kind::Part
+        } else {
+            Kind::Word
+        };
         let first_position = self.position;
         for (index, part) in parts.iter().enumerate() {
             self.emit_word(*part, kind);
             if index == 0 && whole {
                 let kind = if several { Kind::Whole } else { Kind::Symbol };
                 let text = &self.text[start..whole_end];
-                self.out.push((start, whole_end), first_position, kind, |arena| fold(text, arena));
+                self.out
+                    .push((start, whole_end), first_position, kind, |arena| {
+                        fold(text, arena)
+                    });
             }
         }
     }
 
     fn emit_word(&mut self, range: Range, kind: Kind) {
         let text = &self.text[range.0..range.1];
-        if self.out.push(range, self.position, kind, |arena| fold_and_stem(text, arena)) {
+        if self.out.push(range, self.position, kind, |arena| {
+            fold_and_stem(text, arena)
+        }) {
             self.position += 1;
         }
     }
 
     fn has_digit(&self, part: Range) -> bool {
-        self.text.as_bytes()[part.0..part.1].iter().any(u8::is_ascii_digit)
+        self.text.as_bytes()[part.0..part.1]
+            .iter()
+            .any(u8::is_ascii_digit)
     }
 
     /// Passes over `'s`, `'t`, `'ll` and the like, which are no words.
     fn skip_clitic(&mut self) {
         let rest = &self.text[self.at..];
-        let Some(after) = rest.strip_prefix('\'').or_else(|| rest.strip_prefix('’')) else { return };
+        let Some(after) = rest.strip_prefix('\'').or_else(|| rest.strip_prefix('’')) else {
+            return;
+        };
         let from = self.text.len() - after.len();
         let end = word_end(self.text, from);
         let tail = &self.text[from..end];
-        if ["s", "t", "d", "m", "ll", "re", "ve"].iter().any(|c| tail.eq_ignore_ascii_case(c)) {
+        if ["s", "t", "d", "m", "ll", "re", "ve"]
+            .iter()
+            .any(|c| tail.eq_ignore_ascii_case(c))
+        {
             self.at = end;
         }
     }
@@ -126,7 +147,11 @@ impl Scan<'_> {
             }
             self.at += c.len_utf8();
         }
-        let single = if clusters.len() > 1 { Kind::Single } else { Kind::Word };
+        let single = if clusters.len() > 1 {
+            Kind::Single
+        } else {
+            Kind::Word
+        };
         for (index, cluster) in clusters.iter().enumerate() {
             self.emit_gram(*cluster, single);
             if let Some(next) = clusters.get(index + 1) {
@@ -138,16 +163,23 @@ impl Scan<'_> {
 
     fn emit_gram(&mut self, range: Range, kind: Kind) {
         let text = &self.text[range.0..range.1];
-        self.out.push(range, self.position, kind, |arena| fold(text, arena));
+        self.out
+            .push(range, self.position, kind, |arena| fold(text, arena));
     }
 
     /// One emoji with its joiners, so that a person at work is one sign.
     fn emoji(&mut self) {
-        let len = self.text[self.at..].graphemes(true).next().map_or(1, str::len);
+        let len = self.text[self.at..]
+            .graphemes(true)
+            .next()
+            .map_or(1, str::len);
         let range = (self.at, self.at + len);
         let text = &self.text[range.0..range.1];
         let pushed = self.out.push(range, self.position, Kind::Word, |arena| {
-            arena.extend(text.chars().filter(|c| !matches!(c, '\u{FE00}'..='\u{FE0F}')));
+            arena.extend(
+                text.chars()
+                    .filter(|c| !matches!(c, '\u{FE00}'..='\u{FE0F}')),
+            );
         });
         self.position += u32::from(pushed);
         self.at = range.1;
@@ -156,7 +188,11 @@ impl Scan<'_> {
 
 fn char_at(text: &str, at: usize) -> Option<char> {
     let byte = *text.as_bytes().get(at)?;
-    if byte < 0x80 { Some(byte as char) } else { text[at..].chars().next() }
+    if byte < 0x80 {
+        Some(byte as char)
+    } else {
+        text[at..].chars().next()
+    }
 }
 
 /// The end of the word that starts at `from`.
@@ -176,7 +212,10 @@ fn word_end(text: &str, from: usize) -> usize {
 fn connector(text: &str, at: usize) -> Option<(usize, bool)> {
     let bytes = text.as_bytes();
     let byte = *bytes.get(at)?;
-    if !matches!(byte, b'.' | b'_' | b'/' | b':' | b'@' | b'#' | b'+' | b'&' | b'-') {
+    if !matches!(
+        byte,
+        b'.' | b'_' | b'/' | b':' | b'@' | b'#' | b'+' | b'&' | b'-'
+    ) {
         return None;
     }
     let twice = matches!(byte, b':' | b'_') && bytes.get(at + 1) == Some(&byte);
@@ -188,7 +227,11 @@ fn connector(text: &str, at: usize) -> Option<(usize, bool)> {
 /// The end of a symbol that belongs to a name: `C++`, `C#`.
 fn symbol_end(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
-    let len = if rest.starts_with("++") { 2 } else { usize::from(rest.starts_with('#')) };
+    let len = if rest.starts_with("++") {
+        2
+    } else {
+        usize::from(rest.starts_with('#'))
+    };
     let ends = char_at(text, at + len)
         .is_none_or(|c| class(c) == Class::Separator && c != '+' && c != '#');
     (len > 0 && ends).then_some(at + len)

@@ -7,8 +7,8 @@ const WORDS: &[&str] = &[
     "can", "could", "d", "did", "didn", "do", "does", "doesn", "don", "for", "from", "had", "has",
     "have", "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "isn", "it", "its",
     "ll", "me", "my", "of", "on", "or", "our", "re", "s", "shall", "she", "should", "so", "t",
-    "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to",
-    "us", "ve", "was", "wasn", "we", "were", "what", "when", "where", "which", "who", "whom",
+    "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those",
+    "to", "us", "ve", "was", "wasn", "we", "were", "what", "when", "where", "which", "who", "whom",
     "whose", "why", "will", "with", "would", "you", "your",
 ];
 

@@ -3,8 +3,10 @@ use super::{Kind, tokens_of};
 /// The terms of a text, one string, at their positions.
 fn terms(text: &str) -> String {
     let tokens = tokens_of(text);
-    let words: Vec<String> =
-        tokens.iter().map(|(token, term)| format!("{}:{term}", token.position)).collect();
+    let words: Vec<String> = tokens
+        .iter()
+        .map(|(token, term)| format!("{}:{term}", token.position))
+        .collect();
     words.join(" ")
 }
 
@@ -18,8 +20,15 @@ fn check_found(text: &str, query: &str) {
     let have: Vec<&str> = text_tokens.iter().map(|(_, term)| term).collect();
     let query_tokens = tokens_of(query);
     assert!(query_tokens.len() > 0, "{query:?} has no terms");
-    for (token, term) in query_tokens.iter().filter(|(token, _)| token.kind != Kind::Single) {
-        assert!(have.contains(&term), "{query:?}: {term:?} ({:?}) not in {have:?}", token.kind);
+    for (token, term) in query_tokens
+        .iter()
+        .filter(|(token, _)| token.kind != Kind::Single)
+    {
+        assert!(
+            have.contains(&term),
+            "{query:?}: {term:?} ({:?}) not in {have:?}",
+            token.kind
+        );
     }
 }
 
@@ -38,8 +47,14 @@ fn identifiers_whole_and_by_parts() {
     check("a/b|c", "0:a 0:a/b 1:b 2:c");
     check("C++ and C#", "0:c 0:c++ 1:and 2:c 2:c#");
     check("tides.toml:12", "0:tide 0:tides.toml:12 1:toml 2:12");
-    check("customer::acme-corp", "0:custom 0:customer::acme-corp 1:acm 2:corp");
-    check("well-known covid-19", "0:well 1:known 2:covid 2:covid-19 3:19");
+    check(
+        "customer::acme-corp",
+        "0:custom 0:customer::acme-corp 1:acm 2:corp",
+    );
+    check(
+        "well-known covid-19",
+        "0:well 1:known 2:covid 2:covid-19 3:19",
+    );
     check("a@example.test", "0:a 0:a@example.test 1:exampl 2:test");
 }
 
@@ -122,7 +137,10 @@ fn ranges_cover_whole_characters() {
     }
     let text = "e\u{301}a";
     let tokens = tokens_of(text);
-    assert_eq!(tokens.get(0).map(|(t, _)| (t.start, t.end)), Some((0, text.len() as u32)));
+    assert_eq!(
+        tokens.get(0).map(|(t, _)| (t.start, t.end)),
+        Some((0, text.len() as u32))
+    );
 }
 
 #[test]

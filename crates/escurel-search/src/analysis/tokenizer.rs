@@ -25,13 +25,19 @@ impl Tokenizer for FoldingTokenizer {
     fn token_stream<'a>(&'a mut self, text: &'a str) -> FoldingStream<'a> {
         analyze(text, &mut self.tokens);
         self.token.reset();
-        FoldingStream { tokens: &self.tokens, token: &mut self.token, next: 0 }
+        FoldingStream {
+            tokens: &self.tokens,
+            token: &mut self.token,
+            next: 0,
+        }
     }
 }
 
 impl TokenStream for FoldingStream<'_> {
     fn advance(&mut self) -> bool {
-        let Some((token, text)) = self.tokens.get(self.next) else { return false };
+        let Some((token, text)) = self.tokens.get(self.next) else {
+            return false;
+        };
         self.next += 1;
         self.token.text.clear();
         self.token.text.push_str(text);

@@ -78,6 +78,14 @@ fn collect(mut docs: impl DocSet) -> Vec<DocId> {
 }
 
 fn intersect(left: &[DocId], right: &[DocId]) -> Vec<DocId> {
-    let (small, large) = if left.len() <= right.len() { (left, right) } else { (right, left) };
-    small.iter().copied().filter(|doc| large.binary_search(doc).is_ok()).collect()
+    let (small, large) = if left.len() <= right.len() {
+        (left, right)
+    } else {
+        (right, left)
+    };
+    small
+        .iter()
+        .copied()
+        .filter(|doc| large.binary_search(doc).is_ok())
+        .collect()
 }

@@ -34,7 +34,10 @@ impl Found {
     /// Better first; ties by page and unit, so that answers are repeatable.
     fn order(&self, other: &Self) -> std::cmp::Ordering {
         let place = |found: &Self| (found.key.0, found.unit, found.key.1);
-        other.score.total_cmp(&self.score).then_with(|| place(self).cmp(&place(other)))
+        other
+            .score
+            .total_cmp(&self.score)
+            .then_with(|| place(self).cmp(&place(other)))
     }
 }
 
@@ -51,15 +54,22 @@ pub(crate) fn search(
     query: &Query<'_>,
 ) -> Result<Answer, SearchError> {
     if query.texts.len() > MAX_TEXTS {
-        return Err(SearchError::InvalidQuery(format!("more than {MAX_TEXTS} query texts")));
+        return Err(SearchError::InvalidQuery(format!(
+            "more than {MAX_TEXTS} query texts"
+        )));
     }
-    let mut answer = Answer { lanes: lanes(), ..Answer::default() };
+    let mut answer = Answer {
+        lanes: lanes(),
+        ..Answer::default()
+    };
     let k = query.k.min(MAX_K);
     if query.k > MAX_K {
         answer.notes.push(format!("k was reduced to {MAX_K}"));
     }
     let parsed: Vec<Parsed> = query.texts.iter().map(|text| parse(text)).collect();
-    let notes = parsed.iter().flat_map(|parsed| parsed.notes.iter().cloned());
+    let notes = parsed
+        .iter()
+        .flat_map(|parsed| parsed.notes.iter().cloned());
     for note in notes {
         if !answer.notes.contains(&note) {
             answer.notes.push(note);
@@ -78,7 +88,11 @@ pub(crate) fn search(
 }
 
 fn lanes() -> Vec<Lane> {
-    let lane = |name, state, detail: &str| Lane { name, state, detail: detail.to_string() };
+    let lane = |name, state, detail: &str| Lane {
+        name,
+        state,
+        detail: detail.to_string(),
+    };
     vec![
         lane("lexical", LaneState::Fresh, ""),
         lane("vector", LaneState::Off, "no embedding provider"),
@@ -118,7 +132,11 @@ fn lexical(
     query: &Query<'_>,
     k: usize,
 ) -> Result<Vec<Found>, SearchError> {
-    let mut depth = if query.by_page { 3 * k + MARGIN } else { k + MARGIN };
+    let mut depth = if query.by_page {
+        3 * k + MARGIN
+    } else {
+        k + MARGIN
+    };
     loop {
         let pool = Pool::fill(view, plan, query.candidates, depth)?;
         let exhausted = !pool.is_cut();

@@ -3,7 +3,7 @@
 
 use hashbrown::HashMap;
 use tantivy::query::{
-    BooleanQuery, BoostQuery, Bm25StatisticsProvider, Bm25Weight, EnableScoring, Occur, Query,
+    Bm25StatisticsProvider, Bm25Weight, BooleanQuery, BoostQuery, EnableScoring, Occur, Query,
     TermQuery, Weight,
 };
 use tantivy::schema::{Field, IndexRecordOption};
@@ -83,7 +83,10 @@ impl Plan {
         parsed: &Parsed,
         only_page: Option<u32>,
     ) -> tantivy::Result<Plan> {
-        let statistics = Statistics { totals: view.totals.clone(), counts: HashMap::new() };
+        let statistics = Statistics {
+            totals: view.totals.clone(),
+            counts: HashMap::new(),
+        };
         let mut plan = Plan {
             terms: Vec::new(),
             pairs: Vec::new(),
@@ -119,8 +122,10 @@ impl Plan {
         let mut most = 0;
         for (number, field) in all.into_iter().enumerate() {
             let term = Term::from_field_text(field, text);
-            let counts: tantivy::Result<Vec<u64>> =
-                view.layers().map(|layer| layer.searcher.doc_freq(&term)).collect();
+            let counts: tantivy::Result<Vec<u64>> = view
+                .layers()
+                .map(|layer| layer.searcher.doc_freq(&term))
+                .collect();
             let counts = counts?;
             let total: u64 = counts.iter().sum();
             if total == 0 {
@@ -130,10 +135,21 @@ impl Plan {
             self.statistics.counts.insert(term.clone(), total);
             let bm25 = self.bm25(field, total);
             let weight = WEIGHTS[number] * count as Score;
-            places.push(Place { field: number, term, weight, bm25, counts });
+            places.push(Place {
+                field: number,
+                term,
+                weight,
+                bm25,
+                counts,
+            });
         }
         let idf = idf(most, self.statistics.totals.docs);
-        Ok(PlanTerm { text: text.to_string(), count: count as Score, idf, places })
+        Ok(PlanTerm {
+            text: text.to_string(),
+            count: count as Score,
+            idf,
+            places,
+        })
     }
 
     fn bm25(&self, field: Field, count: u64) -> Bm25Weight {
@@ -152,7 +168,9 @@ impl Plan {
             kept[index] = true;
         }
         let mut next = 0..;
-        kept.into_iter().map(|kept| if kept { next.next() } else { None }).collect()
+        kept.into_iter()
+            .map(|kept| if kept { next.next() } else { None })
+            .collect()
     }
 
     /// A pair scores like one term whose rarity is that of both.
@@ -164,11 +182,17 @@ impl Plan {
         for (left, right) in &parsed.pairs {
             let both = |index: &usize| {
                 let term = &self.terms[*index];
-                term.places.iter().any(|place| place.field == BODY).then_some(term.idf)
+                term.places
+                    .iter()
+                    .any(|place| place.field == BODY)
+                    .then_some(term.idf)
             };
-            let (Some(first), Some(second)) = (keep[*left], keep[*right]) else { continue };
+            let (Some(first), Some(second)) = (keep[*left], keep[*right]) else {
+                continue;
+            };
             if let (Some(a), Some(b)) = (both(left), both(right)) {
-                self.pairs.push((first, second, one.boost_by((a + b) / unit)));
+                self.pairs
+                    .push((first, second, one.boost_by((a + b) / unit)));
             }
         }
     }
@@ -186,15 +210,26 @@ impl Plan {
             EnableScoring::enabled_from_statistics_provider(&self.statistics, &layer.searcher);
         // A single clause prunes by blocks only when nothing wraps it.
         if clauses.len() <= 1 {
-            let Some((query, scale)) = clauses.pop() else { return Ok(None) };
-            return Ok(Some(Finder { weight: query.weight(scoring)?, scale }));
+            let Some((query, scale)) = clauses.pop() else {
+                return Ok(None);
+            };
+            return Ok(Some(Finder {
+                weight: query.weight(scoring)?,
+                scale,
+            }));
         }
         let boosted = clauses.into_iter().map(|(query, weight)| match weight {
             1.0 => (Occur::Should, query),
-            _ => (Occur::Should, Box::new(BoostQuery::new(query, weight)) as Box<dyn Query>),
+            _ => (
+                Occur::Should,
+                Box::new(BoostQuery::new(query, weight)) as Box<dyn Query>,
+            ),
         });
         let query = BooleanQuery::new(boosted.collect());
-        Ok(Some(Finder { weight: query.weight(scoring)?, scale: 1.0 }))
+        Ok(Some(Finder {
+            weight: query.weight(scoring)?,
+            scale: 1.0,
+        }))
     }
 
     /// Words to highlight with what they are worth.
@@ -221,15 +256,29 @@ fn required(fields: &Fields, parsed: &Parsed, only_page: Option<u32>) -> Vec<Vec
     }
     let facet = |kind, value: &String| Condition::Term(fields.facet_term(kind, value));
     if !parsed.skills.is_empty() {
-        groups.push(parsed.skills.iter().map(|skill| facet("skill", skill)).collect());
+        groups.push(
+            parsed
+                .skills
+                .iter()
+                .map(|skill| facet("skill", skill))
+                .collect(),
+        );
     }
     groups.extend(parsed.tags.iter().map(|tag| vec![facet("tag", tag)]));
-    groups.extend(parsed.required.iter().map(|phrase| vec![condition(fields, phrase)]));
+    groups.extend(
+        parsed
+            .required
+            .iter()
+            .map(|phrase| vec![condition(fields, phrase)]),
+    );
     groups
 }
 
 fn excluded(fields: &Fields, parsed: &Parsed) -> Vec<Condition> {
-    let phrases = parsed.excluded.iter().map(|phrase| condition(fields, phrase));
+    let phrases = parsed
+        .excluded
+        .iter()
+        .map(|phrase| condition(fields, phrase));
     let facets = parsed.excluded_facets.iter();
     phrases
         .chain(facets.map(|(kind, value)| Condition::Term(fields.facet_term(kind, value))))
@@ -241,7 +290,10 @@ fn condition(fields: &Fields, phrase: &Phrase) -> Condition {
     match &phrase[..] {
         [(_, text)] => Condition::Term(term(text)),
         several => Condition::Phrase(
-            several.iter().map(|(offset, text)| (*offset as usize, term(text))).collect(),
+            several
+                .iter()
+                .map(|(offset, text)| (*offset as usize, term(text)))
+                .collect(),
         ),
     }
 }

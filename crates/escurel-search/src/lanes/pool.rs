@@ -75,7 +75,13 @@ impl Gate<'_> {
             return None;
         }
         let address = DocAddress::new(self.at.1, doc);
-        Some(Found { score, key, unit: self.columns.unit(doc), layer: self.at.0, address })
+        Some(Found {
+            score,
+            key,
+            unit: self.columns.unit(doc),
+            layer: self.at.0,
+            address,
+        })
     }
 }
 
@@ -87,8 +93,12 @@ impl Pool {
         candidates: &dyn Candidates,
         depth: usize,
     ) -> tantivy::Result<Pool> {
-        let mut pool =
-            Pool { depth, heap: BinaryHeap::new(), direct: Vec::new(), cut: false };
+        let mut pool = Pool {
+            depth,
+            heap: BinaryHeap::new(),
+            direct: Vec::new(),
+            cut: false,
+        };
         if plan.nothing {
             return Ok(pool);
         }
@@ -97,7 +107,11 @@ impl Pool {
             if finder.is_none() && !plan.terms.is_empty() {
                 continue;
             }
-            let segments = layer.searcher.segment_readers().iter().zip(layer.columns.iter());
+            let segments = layer
+                .searcher
+                .segment_readers()
+                .iter()
+                .zip(layer.columns.iter());
             for (ordinal, (segment, columns)) in segments.enumerate() {
                 let limits = Limits::new(plan, &layer.searcher, segment)?;
                 let gate = Gate {
@@ -121,7 +135,8 @@ impl Pool {
             (None, None) => {}
             (None, Some(docs)) => docs.iter().for_each(|doc| self.offer(&gate, *doc, 0.0)),
             (Some(_), Some(docs)) if docs.len() <= FEW => {
-                self.direct.extend(docs.iter().filter_map(|doc| gate.admits(*doc, 0.0)));
+                self.direct
+                    .extend(docs.iter().filter_map(|doc| gate.admits(*doc, 0.0)));
             }
             (Some(finder), demanded) => {
                 if let Some(docs) = demanded {
@@ -132,10 +147,12 @@ impl Pool {
                     gate.demanded = Some(set);
                 }
                 let start = self.threshold() / finder.scale;
-                finder.weight.for_each_pruning(start, gate.segment, &mut |doc, score| {
-                    self.offer(&gate, doc, score * finder.scale);
-                    self.threshold() / finder.scale
-                })?;
+                finder
+                    .weight
+                    .for_each_pruning(start, gate.segment, &mut |doc, score| {
+                        self.offer(&gate, doc, score * finder.scale);
+                        self.threshold() / finder.scale
+                    })?;
             }
         }
         Ok(())
@@ -145,7 +162,9 @@ impl Pool {
         if self.heap.len() < self.depth {
             return Score::MIN;
         }
-        self.heap.peek().map_or(Score::MIN, |worst| worst.0.score * SLACK)
+        self.heap
+            .peek()
+            .map_or(Score::MIN, |worst| worst.0.score * SLACK)
     }
 
     fn offer(&mut self, gate: &Gate<'_>, doc: DocId, score: Score) {
@@ -154,7 +173,9 @@ impl Pool {
             self.cut = true;
             return;
         }
-        let Some(found) = gate.admits(doc, score) else { return };
+        let Some(found) = gate.admits(doc, score) else {
+            return;
+        };
         self.heap.push(Worst(found));
         if full {
             self.heap.pop();

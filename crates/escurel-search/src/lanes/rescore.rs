@@ -29,7 +29,9 @@ pub(super) fn exact(
     found.sort_unstable_by_key(|found| (group(found), found.address.doc_id));
     let layers: Vec<_> = view.layers().collect();
     for units in found.chunk_by_mut(|a, b| group(a) == group(b)) {
-        let Some((layer, segment)) = units.first().map(group) else { continue };
+        let Some((layer, segment)) = units.first().map(group) else {
+            continue;
+        };
         let segment = layers[layer].searcher.segment_reader(segment);
         Scores::new(plan, units.len()).run(plan, segment, units)?;
     }
@@ -51,7 +53,10 @@ struct Scores {
 
 impl Scores {
     fn new(plan: &Plan, units: usize) -> Self {
-        let paired = plan.pairs.iter().fold(0, |bits, (a, b, _)| bits | 1 << a | 1 << b);
+        let paired = plan
+            .pairs
+            .iter()
+            .fold(0, |bits, (a, b, _)| bits | 1 << a | 1 << b);
         Scores {
             sums: vec![0.0; units],
             present: vec![0; units],
@@ -79,8 +84,14 @@ impl Scores {
         if plan.pairs.is_empty() {
             return Ok(());
         }
-        let norms = plan.terms.iter().flat_map(|term| &term.places).find(|p| p.field == BODY);
-        let Some(body) = norms.map(|place| place.term.field()) else { return Ok(()) };
+        let norms = plan
+            .terms
+            .iter()
+            .flat_map(|term| &term.places)
+            .find(|p| p.field == BODY);
+        let Some(body) = norms.map(|place| place.term.field()) else {
+            return Ok(());
+        };
         let norms = segment.get_fieldnorms_reader(body)?;
         for (index, unit) in units.iter_mut().enumerate() {
             for (left, right, bm25) in &plan.pairs {
@@ -107,7 +118,9 @@ impl Scores {
             false => IndexRecordOption::WithFreqs,
         };
         let index = segment.inverted_index(field)?;
-        let Some(mut postings) = index.read_postings(&place.term, option)? else { return Ok(()) };
+        let Some(mut postings) = index.read_postings(&place.term, option)? else {
+            return Ok(());
+        };
         let norms = segment.get_fieldnorms_reader(field)?;
         for (index, unit) in units.iter().enumerate() {
             let doc = unit.address.doc_id;
@@ -117,7 +130,9 @@ impl Scores {
             if postings.doc() != doc {
                 continue;
             }
-            let score = place.bm25.score(norms.fieldnorm_id(doc), postings.term_freq());
+            let score = place
+                .bm25
+                .score(norms.fieldnorm_id(doc), postings.term_freq());
             self.sums[index] += place.weight * score;
             self.present[index] |= 1 << number;
             if with_positions {
@@ -131,7 +146,11 @@ impl Scores {
 
     fn coverage(&self, plan: &Plan, unit: usize) -> Score {
         let present = self.present[unit];
-        let terms = plan.terms.iter().enumerate().filter(|(n, _)| present & 1 << n != 0);
+        let terms = plan
+            .terms
+            .iter()
+            .enumerate()
+            .filter(|(n, _)| present & 1 << n != 0);
         COVERAGE * terms.map(|(_, term)| term.idf * term.count).sum::<Score>()
     }
 
@@ -147,10 +166,17 @@ fn together(left: &[u32], right: &[u32]) -> u32 {
     let mut from = 0;
     for position in left {
         let next = i64::from(*position) + 1;
-        while right.get(from).is_some_and(|at| i64::from(*at) < next - SLOP) {
+        while right
+            .get(from)
+            .is_some_and(|at| i64::from(*at) < next - SLOP)
+        {
             from += 1;
         }
-        count += u32::from(right.get(from).is_some_and(|at| i64::from(*at) <= next + SLOP));
+        count += u32::from(
+            right
+                .get(from)
+                .is_some_and(|at| i64::from(*at) <= next + SLOP),
+        );
     }
     count
 }

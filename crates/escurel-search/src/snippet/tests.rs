@@ -5,23 +5,39 @@ use crate::api::UnitBlock;
 
 fn weights(query: &str) -> HashMap<String, f32> {
     let tokens = tokens_of(query);
-    tokens.iter().map(|(_, term)| (term.to_string(), 1.0)).collect()
+    tokens
+        .iter()
+        .map(|(_, term)| (term.to_string(), 1.0))
+        .collect()
 }
 
 fn unit(text: &str) -> DocUnit {
     // A block per paragraph.
-    let mut blocks = vec![UnitBlock { anchor: "b0".into(), start: 0 }];
+    let mut blocks = vec![UnitBlock {
+        anchor: "b0".into(),
+        start: 0,
+    }];
     for (at, _) in text.match_indices("\n\n") {
-        blocks.push(UnitBlock { anchor: format!("b{}", blocks.len()), start: at as u32 + 2 });
+        blocks.push(UnitBlock {
+            anchor: format!("b{}", blocks.len()),
+            start: at as u32 + 2,
+        });
     }
-    DocUnit { headings: String::new(), text: text.into(), blocks }
+    DocUnit {
+        headings: String::new(),
+        text: text.into(),
+        blocks,
+    }
 }
 
 /// The matched words joined by a bar, and the anchor.
 fn check(text: &str, query: &str, words: &str, anchor: &str) -> String {
     let cut = cut(&unit(text), &weights(query));
-    let shown: Vec<&str> =
-        cut.matches.iter().map(|(a, b)| &cut.text[*a as usize..*b as usize]).collect();
+    let shown: Vec<&str> = cut
+        .matches
+        .iter()
+        .map(|(a, b)| &cut.text[*a as usize..*b as usize])
+        .collect();
     assert_eq!(shown.join("|"), words, "{:?}", cut.text);
     assert_eq!(cut.anchor.as_deref(), Some(anchor));
     assert!(cut.text.chars().count() <= MAX_CHARS);
@@ -30,7 +46,10 @@ fn check(text: &str, query: &str, words: &str, anchor: &str) -> String {
 
 #[test]
 fn short_texts_are_shown_whole() {
-    assert_eq!(check("The *pump* runs.", "pumps", "pump", "b0"), "The *pump* runs.");
+    assert_eq!(
+        check("The *pump* runs.", "pumps", "pump", "b0"),
+        "The *pump* runs."
+    );
     assert_eq!(check("No such word.", "pump", "", "b0"), "No such word.");
     assert_eq!(check("", "pump", "", "b0"), "");
 }
@@ -40,7 +59,10 @@ fn the_densest_part_is_shown() {
     let filler = "nothing here at all ".repeat(30);
     let text = format!("A pump.\n\n{filler}\n\nThe pump at high tide broke.\n\n{filler}");
     let shown = check(&text, "pump high tide", "pump|high|tide", "b2");
-    assert!(shown.starts_with("The pump at high tide broke."), "{shown:?}");
+    assert!(
+        shown.starts_with("The pump at high tide broke."),
+        "{shown:?}"
+    );
 }
 
 #[test]
@@ -50,7 +72,11 @@ fn whole_characters_in_any_script() {
     let text = format!("{}👩‍🚀 log{}", "x👩‍🚀".repeat(100), "é".repeat(300));
     let cut = cut(&unit(&text), &weights("log"));
     let whole: Vec<&str> = text.graphemes(true).collect();
-    assert!(cut.text.graphemes(true).all(|g| whole.contains(&g)), "{:?}", cut.text);
+    assert!(
+        cut.text.graphemes(true).all(|g| whole.contains(&g)),
+        "{:?}",
+        cut.text
+    );
     check("การนำเข้า", "ำเข้", "นำเข้", "b0");
     check("cafe\u{301} noir", "café", "cafe\u{301}", "b0");
 }

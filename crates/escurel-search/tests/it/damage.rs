@@ -7,7 +7,10 @@ use escurel_search::{AdmitAll, Generation, OpenState, Query, SearchError, TextIn
 
 use crate::{page, pages};
 
-const STORE: Generation = Generation { schema_version: 1, id: 42 };
+const STORE: Generation = Generation {
+    schema_version: 1,
+    id: 42,
+};
 
 fn open(dir: &Path) -> (TextIndex, u64, OpenState) {
     let opened = TextIndex::open(dir, STORE).expect("open");
@@ -17,8 +20,14 @@ fn open(dir: &Path) -> (TextIndex, u64, OpenState) {
 fn build(dir: &Path) {
     let (index, _, _) = open(dir);
     for seq in 1..=4u32 {
-        let docs = (seq * 10..seq * 10 + 5)
-            .map(|number| page(number, u64::from(seq), "A pump", &["one pump", "two tides of 潮汐"]));
+        let docs = (seq * 10..seq * 10 + 5).map(|number| {
+            page(
+                number,
+                u64::from(seq),
+                "A pump",
+                &["one pump", "two tides of 潮汐"],
+            )
+        });
         index.add(docs.collect());
         index.forget((seq - 1) * 10, 99);
         index.commit(u64::from(seq)).expect("commit");
@@ -37,8 +46,13 @@ fn copy(from: &Path, to: &Path) {
 fn survives(dir: &Path) -> OpenState {
     let (index, _, state) = open(dir);
     let texts = ["pump tides \"two tides\"".to_string()];
-    let query =
-        Query { texts: &texts, k: 50, by_page: false, candidates: &AdmitAll, only_page: None };
+    let query = Query {
+        texts: &texts,
+        k: 50,
+        by_page: false,
+        candidates: &AdmitAll,
+        only_page: None,
+    };
     index.snapshot().search(&query).expect("an answer");
     if let OpenState::MovedAside(aside, reason) = &state {
         assert!(aside.is_dir() && !reason.is_empty());
@@ -76,7 +90,10 @@ fn another_store_or_version_is_moved_aside() {
     let dir = tempfile::tempdir().expect("folder");
     let path = dir.path().join("text");
     for (round, id) in [1, 2, 3].into_iter().enumerate() {
-        let generation = Generation { schema_version: 1, id };
+        let generation = Generation {
+            schema_version: 1,
+            id,
+        };
         let opened = TextIndex::open(&path, generation).expect("open");
         opened.index.add(vec![page(1, 1, "", &["pump"])]);
         opened.index.commit(1).expect("commit");
@@ -98,9 +115,18 @@ fn a_second_writer_is_refused_and_harms_nothing() {
     let dir = tempfile::tempdir().expect("folder");
     let path = dir.path().join("text");
     let (index, _, _) = open(&path);
-    assert!(matches!(TextIndex::open(&path, STORE), Err(SearchError::Locked)));
-    let other = Generation { schema_version: 2, ..STORE };
-    assert!(matches!(TextIndex::open(&path, other), Err(SearchError::Locked)));
+    assert!(matches!(
+        TextIndex::open(&path, STORE),
+        Err(SearchError::Locked)
+    ));
+    let other = Generation {
+        schema_version: 2,
+        ..STORE
+    };
+    assert!(matches!(
+        TextIndex::open(&path, other),
+        Err(SearchError::Locked)
+    ));
     index.add(vec![page(1, 1, "", &["pump"])]);
     index.commit(1).expect("commit");
     let reader = index.snapshot();
@@ -125,7 +151,12 @@ fn every_file_cut_changed_or_gone() {
         if let Some(byte) = flipped.get_mut(at) {
             *byte ^= 0x55;
         }
-        let changes = [Some(bytes[..at].to_vec()), Some(Vec::new()), Some(flipped), None];
+        let changes = [
+            Some(bytes[..at].to_vec()),
+            Some(Vec::new()),
+            Some(flipped),
+            None,
+        ];
         for (change, content) in changes.into_iter().enumerate() {
             let case = dir.path().join(format!("case-{number}-{change}"));
             let path = case.join("text");

@@ -8,7 +8,10 @@ use crate::{ask, page, pages};
 /// whole words of the snippet.
 fn check(text: &str, query: &str) {
     let index = TextIndex::in_memory();
-    index.add(vec![page(1, 1, "", &[text]), page(2, 1, "", &["xylophone"])]);
+    index.add(vec![
+        page(1, 1, "", &[text]),
+        page(2, 1, "", &["xylophone"]),
+    ]);
     for stage in ["memory", "files"] {
         assert_eq!(pages(&index, query), [1], "{query:?} in {text:?}, {stage}");
         let hit = ask(&index.snapshot(), query, 5, &AdmitAll).hits.remove(0);
@@ -80,7 +83,12 @@ fn the_whole_identifier_ranks_first() {
     let index = TextIndex::in_memory();
     let filler = "and some more words to make it long";
     index.add(vec![
-        page(1, 1, "", &[&format!("4 of 11 and 2 of 4, 2 2 4 4 11 11 {filler}")]),
+        page(
+            1,
+            1,
+            "",
+            &[&format!("4 of 11 and 2 of 4, 2 2 4 4 11 11 {filler}")],
+        ),
         page(2, 1, "", &[&format!("release 2.4.11 {filler}")]),
     ]);
     assert_eq!(pages(&index, "2.4.11"), [2, 1]);

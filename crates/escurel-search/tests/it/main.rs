@@ -17,7 +17,10 @@ pub fn page(page: u32, seq: u64, title: &str, units: &[&str]) -> Doc {
     let unit = |text: &&str| DocUnit {
         headings: String::new(),
         text: (*text).to_string(),
-        blocks: vec![UnitBlock { anchor: "first".into(), start: 0 }],
+        blocks: vec![UnitBlock {
+            anchor: "first".into(),
+            start: 0,
+        }],
     };
     Doc {
         page,
@@ -41,11 +44,21 @@ impl Candidates for Live {
 
 pub fn ask(snapshot: &Snapshot, text: &str, k: usize, candidates: &dyn Candidates) -> Answer {
     let texts = [text.to_string()];
-    let query = Query { texts: &texts, k, by_page: false, candidates, only_page: None };
+    let query = Query {
+        texts: &texts,
+        k,
+        by_page: false,
+        candidates,
+        only_page: None,
+    };
     snapshot.search(&query).expect("an answer")
 }
 
 /// The pages found, best first.
 pub fn pages(index: &TextIndex, text: &str) -> Vec<u32> {
-    ask(&index.snapshot(), text, 50, &AdmitAll).hits.iter().map(|hit| hit.page).collect()
+    ask(&index.snapshot(), text, 50, &AdmitAll)
+        .hits
+        .iter()
+        .map(|hit| hit.page)
+        .collect()
 }

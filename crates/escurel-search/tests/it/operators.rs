@@ -11,7 +11,12 @@ fn index() -> TextIndex {
         aliases: vec!["Old Faithful".into()],
         fields_text: "owner Karla status waiting".into(),
         skill: "Customer".into(),
-        ..page(1, 1, "Pump station", &["high tide at the pump", "second part"])
+        ..page(
+            1,
+            1,
+            "Pump station",
+            &["high tide at the pump", "second part"],
+        )
     };
     index.add(vec![
         tagged,
@@ -67,8 +72,13 @@ fn one_page_only() {
     let index = index();
     for _ in 0..2 {
         let texts = ["pump part".to_string()];
-        let query =
-            Query { texts: &texts, k: 5, by_page: false, candidates: &AdmitAll, only_page: Some(1) };
+        let query = Query {
+            texts: &texts,
+            k: 5,
+            by_page: false,
+            candidates: &AdmitAll,
+            only_page: Some(1),
+        };
         let hits = index.snapshot().search(&query).expect("answer").hits;
         assert_eq!(hits.iter().map(|hit| hit.page).collect::<Vec<_>>(), [1, 1]);
         index.commit(1).expect("commit");
@@ -79,13 +89,20 @@ fn one_page_only() {
 fn pages_are_found_to_the_last() {
     let index = TextIndex::in_memory();
     let many = vec!["pump pump pump"; 3000];
-    index.add_bulk(vec![page(0, 1, "pump", &many)]).expect("bulk");
+    index
+        .add_bulk(vec![page(0, 1, "pump", &many)])
+        .expect("bulk");
     let few = (1..=20).map(|n| page(n, 1, "", &["a pump among many other words of a text"]));
     index.add_bulk(few.collect()).expect("bulk");
     index.commit(1).expect("commit");
     let texts = ["pump".to_string()];
-    let query =
-        Query { texts: &texts, k: 10, by_page: true, candidates: &AdmitAll, only_page: None };
+    let query = Query {
+        texts: &texts,
+        k: 10,
+        by_page: true,
+        candidates: &AdmitAll,
+        only_page: None,
+    };
     let hits = index.snapshot().search(&query).expect("answer").hits;
     let found: Vec<u32> = hits.iter().map(|hit| hit.page).collect();
     assert_eq!(found, (0..10).collect::<Vec<_>>());
@@ -94,12 +111,27 @@ fn pages_are_found_to_the_last() {
 #[test]
 fn several_texts_are_joined() {
     let index = index();
-    let texts = ["tide tables".to_string(), "pump station".to_string(), "???".to_string()];
+    let texts = [
+        "tide tables".to_string(),
+        "pump station".to_string(),
+        "???".to_string(),
+    ];
     for by_page in [false, true] {
-        let query = Query { texts: &texts, k: 10, by_page, candidates: &AdmitAll, only_page: None };
+        let query = Query {
+            texts: &texts,
+            k: 10,
+            by_page,
+            candidates: &AdmitAll,
+            only_page: None,
+        };
         let answer = index.snapshot().search(&query).expect("answer");
         let mut found: Vec<u32> = answer.hits.iter().map(|hit| hit.page).collect();
-        assert!(answer.hits.windows(2).all(|pair| pair[0].score >= pair[1].score));
+        assert!(
+            answer
+                .hits
+                .windows(2)
+                .all(|pair| pair[0].score >= pair[1].score)
+        );
         assert!(!answer.notes.is_empty());
         found.sort_unstable();
         if by_page {
@@ -107,20 +139,36 @@ fn several_texts_are_joined() {
         }
     }
     let texts = vec!["x".to_string(); 9];
-    let query =
-        Query { texts: &texts, k: 1, by_page: false, candidates: &AdmitAll, only_page: None };
-    assert!(matches!(index.snapshot().search(&query), Err(SearchError::InvalidQuery(_))));
+    let query = Query {
+        texts: &texts,
+        k: 1,
+        by_page: false,
+        candidates: &AdmitAll,
+        only_page: None,
+    };
+    assert!(matches!(
+        index.snapshot().search(&query),
+        Err(SearchError::InvalidQuery(_))
+    ));
 }
 
 #[test]
 fn bounds() {
     let index = index();
     assert!(ask(&index.snapshot(), "pump", 0, &AdmitAll).hits.is_empty());
-    assert!(!ask(&index.snapshot(), "pump", 1000, &AdmitAll).notes.is_empty());
+    assert!(
+        !ask(&index.snapshot(), "pump", 1000, &AdmitAll)
+            .notes
+            .is_empty()
+    );
     let long = "pump ".repeat(20_000);
     assert_eq!(ask(&index.snapshot(), &long, 10, &AdmitAll).hits.len(), 4);
     let many: String = (0..500).map(|n| format!("word{n} ")).collect();
-    assert!(!ask(&index.snapshot(), &many, 10, &AdmitAll).notes.is_empty());
+    assert!(
+        !ask(&index.snapshot(), &many, 10, &AdmitAll)
+            .notes
+            .is_empty()
+    );
     let empty = TextIndex::in_memory();
     assert!(pages(&empty, "pump \"a b\" -c tag:x").is_empty());
 }

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 
 use crate::{Live, ask, page};
 
-const WORDS: [&str; 8] = ["pump", "tide", "harbour", "log", "the", "潮汐", "valve", "pressure"];
+const WORDS: [&str; 8] = [
+    "pump", "tide", "harbour", "log", "the", "潮汐", "valve", "pressure",
+];
 
 struct Only(Vec<u32>);
 
@@ -16,7 +18,11 @@ impl Candidates for Only {
 }
 
 fn text(words: &[usize]) -> String {
-    words.iter().map(|word| WORDS[word % WORDS.len()]).collect::<Vec<_>>().join(" ")
+    words
+        .iter()
+        .map(|word| WORDS[word % WORDS.len()])
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn corpus() -> impl Strategy<Value = Vec<Doc>> {
@@ -26,7 +32,12 @@ fn corpus() -> impl Strategy<Value = Vec<Doc>> {
         let doc = |(number, units): (usize, Vec<Vec<usize>>)| {
             let texts: Vec<String> = units.iter().map(|unit| text(unit)).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            page(number as u32, 1, texts[0].split(' ').next().unwrap_or(""), &texts)
+            page(
+                number as u32,
+                1,
+                texts[0].split(' ').next().unwrap_or(""),
+                &texts,
+            )
         };
         pages.into_iter().enumerate().map(doc).collect()
     })
@@ -41,7 +52,10 @@ fn same(left: &[Hit], right: &[Hit]) {
     let left_places: Vec<_> = left.iter().map(place).collect();
     assert_eq!(left_places, right.iter().map(place).collect::<Vec<_>>());
     for (left, right) in left.iter().zip(right) {
-        assert!((left.score - right.score).abs() <= 1e-5 * left.score, "{left:?} {right:?}");
+        assert!(
+            (left.score - right.score).abs() <= 1e-5 * left.score,
+            "{left:?} {right:?}"
+        );
     }
 }
 
@@ -124,12 +138,24 @@ fn two_of_twenty_thousand() {
     let tiny = Only(vec![7, 19_999]);
     for by_page in [false, true] {
         let texts = ["pump".to_string()];
-        let query = Query { texts: &texts, k: 10, by_page, candidates: &tiny, only_page: None };
+        let query = Query {
+            texts: &texts,
+            k: 10,
+            by_page,
+            candidates: &tiny,
+            only_page: None,
+        };
         let hits = index.snapshot().search(&query).expect("answer").hits;
-        assert_eq!(hits.iter().map(|hit| hit.page).collect::<Vec<_>>(), [7, 19_999]);
+        assert_eq!(
+            hits.iter().map(|hit| hit.page).collect::<Vec<_>>(),
+            [7, 19_999]
+        );
     }
     let hits = ask(&index.snapshot(), "pump", 10, &AdmitAll).hits;
-    assert_eq!(hits.iter().map(|hit| hit.page).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
+    assert_eq!(
+        hits.iter().map(|hit| hit.page).collect::<Vec<_>>(),
+        (0..10).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -137,7 +163,12 @@ fn deep_answers_begin_like_short_ones() {
     let index = TextIndex::in_memory();
     let word = |n: u32| WORDS[(n as usize * 7 + n as usize / 3) % 8];
     let docs = (0..2000).map(|n| {
-        page(n, 1, word(n), &[&format!("{} {} {}", word(n / 2), word(n / 5), word(n / 11))])
+        page(
+            n,
+            1,
+            word(n),
+            &[&format!("{} {} {}", word(n / 2), word(n / 5), word(n / 11))],
+        )
     });
     index.add_bulk(docs.collect()).expect("bulk");
     index.commit(1).expect("commit");

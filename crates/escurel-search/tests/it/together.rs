@@ -48,7 +48,10 @@ fn a_version_given_again_replaces_the_text() {
     index.add_bulk(new()).expect("bulk");
     index.commit(5).expect("commit");
     check("bulk after memory");
-    index.add(vec![page(1, 1, "", &["old"]), page(1, 1, "", &["new words", "both"])]);
+    index.add(vec![
+        page(1, 1, "", &["old"]),
+        page(1, 1, "", &["new words", "both"]),
+    ]);
     check("twice in a batch");
     assert_eq!(index.committed_seq(), 5);
 }
@@ -113,9 +116,16 @@ fn never_doubled_never_missing() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while done.load(Ordering::Acquire) == 0 {
-                    let heads = heads.iter().map(|head| head.load(Ordering::Acquire)).enumerate();
-                    let live: Live =
-                        Live(heads.filter(|(_, seq)| *seq > 0).map(|(p, s)| (p as u32, s)).collect());
+                    let heads = heads
+                        .iter()
+                        .map(|head| head.load(Ordering::Acquire))
+                        .enumerate();
+                    let live: Live = Live(
+                        heads
+                            .filter(|(_, seq)| *seq > 0)
+                            .map(|(p, s)| (p as u32, s))
+                            .collect(),
+                    );
                     let hits = ask(&index.snapshot(), "pump", 100, &live).hits;
                     let mut found: Vec<u32> = hits.iter().map(|hit| hit.page).collect();
                     found.sort_unstable();

@@ -24,7 +24,13 @@ pub fn call(cx: Context<'_>, name: &str, arguments: Value) -> Result<Answer, Rpc
 /// The same facts twice, because clients read either: as data and as text.
 fn success(json: &str) -> Answer {
     Answer::default()
-        .with("content", &[Text { kind: "text", text: json }])
+        .with(
+            "content",
+            &[Text {
+                kind: "text",
+                text: json,
+            }],
+        )
         .with_json("structuredContent", json)
 }
 

@@ -21,7 +21,11 @@ pub(crate) struct LocalDisk {
 
 impl LocalDisk {
     pub(crate) fn new(root: &Path, read_only: bool) -> LocalDisk {
-        LocalDisk { root: root.to_path_buf(), read_only, open: Mutex::new(HashMap::new()) }
+        LocalDisk {
+            root: root.to_path_buf(),
+            read_only,
+            open: Mutex::new(HashMap::new()),
+        }
     }
 
     /// Removes what a crash left in the middle of [`Disk::put`].
@@ -38,7 +42,10 @@ impl LocalDisk {
         if let Some(file) = self.open.lock().get(name) {
             return Ok(Some(file.clone()));
         }
-        let opened = OpenOptions::new().read(true).write(!self.read_only).open(self.root.join(name));
+        let opened = OpenOptions::new()
+            .read(true)
+            .write(!self.read_only)
+            .open(self.root.join(name));
         match opened {
             Ok(file) => Ok(Some(self.keep(name, file))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -47,7 +54,8 @@ impl LocalDisk {
     }
 
     fn existing_or_err(&self, name: &str) -> io::Result<Arc<File>> {
-        self.existing(name)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+        self.existing(name)?
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn created(&self, name: &str) -> io::Result<Arc<File>> {
@@ -58,7 +66,11 @@ impl LocalDisk {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)?;
         self.sync_parent(name)?;
         Ok(self.keep(name, file))
     }

@@ -28,16 +28,25 @@ impl MemDisk {
         let mut files = self.files.lock().clone();
         files.retain(|_, file| file.durable.is_some());
         for file in files.values_mut() {
-            let keep = file.durable.unwrap_or(0).saturating_add(torn).min(file.bytes.len());
+            let keep = file
+                .durable
+                .unwrap_or(0)
+                .saturating_add(torn)
+                .min(file.bytes.len());
             file.bytes.truncate(keep);
             file.durable = Some(keep);
         }
-        MemDisk { files: Mutex::new(files) }
+        MemDisk {
+            files: Mutex::new(files),
+        }
     }
 
     fn with<T>(&self, name: &str, f: impl FnOnce(&mut MemFile) -> T) -> io::Result<T> {
         let mut files = self.files.lock();
-        files.get_mut(name).map(f).ok_or_else(|| io::ErrorKind::NotFound.into())
+        files
+            .get_mut(name)
+            .map(f)
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
@@ -45,16 +54,26 @@ impl Disk for MemDisk {
     fn list(&self, dir: &str) -> io::Result<Vec<String>> {
         let prefix = format!("{dir}/");
         let files = self.files.lock();
-        Ok(files.keys().filter_map(|name| name.strip_prefix(&prefix)).map(str::to_owned).collect())
+        Ok(files
+            .keys()
+            .filter_map(|name| name.strip_prefix(&prefix))
+            .map(str::to_owned)
+            .collect())
     }
 
     fn len(&self, name: &str) -> io::Result<Option<u64>> {
-        Ok(self.files.lock().get(name).map(|file| file.bytes.len() as u64))
+        Ok(self
+            .files
+            .lock()
+            .get(name)
+            .map(|file| file.bytes.len() as u64))
     }
 
     fn read_at(&self, name: &str, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         self.with(name, |file| {
-            let start = usize::try_from(offset).unwrap_or(usize::MAX).min(file.bytes.len());
+            let start = usize::try_from(offset)
+                .unwrap_or(usize::MAX)
+                .min(file.bytes.len());
             let end = start.saturating_add(len).min(file.bytes.len());
             file.bytes[start..end].to_vec()
         })
@@ -79,13 +98,17 @@ impl Disk for MemDisk {
 
     fn truncate(&self, name: &str, len: u64) -> io::Result<()> {
         self.with(name, |file| {
-            file.bytes.truncate(usize::try_from(len).unwrap_or(usize::MAX));
+            file.bytes
+                .truncate(usize::try_from(len).unwrap_or(usize::MAX));
             file.durable = Some(file.bytes.len());
         })
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let file = MemFile { bytes: bytes.to_vec(), durable: Some(bytes.len()) };
+        let file = MemFile {
+            bytes: bytes.to_vec(),
+            durable: Some(bytes.len()),
+        };
         self.files.lock().insert(name.to_owned(), file);
         Ok(())
     }

@@ -46,7 +46,9 @@ impl Lock {
         if !sys::try_lock(&file).map_err(fail)? {
             return Ok(Err(read_holder(&mut file)));
         }
-        let lock = Lock { file: Mutex::new(file) };
+        let lock = Lock {
+            file: Mutex::new(file),
+        };
         lock.write_holder(None).map_err(fail)?;
         Ok(Ok(lock))
     }
@@ -58,7 +60,10 @@ impl Lock {
     }
 
     fn write_holder(&self, address: Option<String>) -> io::Result<()> {
-        let mut text = serde_json::to_vec(&Holder { pid: std::process::id(), address })?;
+        let mut text = serde_json::to_vec(&Holder {
+            pid: std::process::id(),
+            address,
+        })?;
         text.push(b'\n');
         let mut file = self.file.lock();
         file.seek(SeekFrom::Start(0))?;
@@ -71,7 +76,9 @@ impl Lock {
 fn read_holder(file: &mut File) -> Holder {
     for _ in 0..20 {
         let mut text = String::new();
-        let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text));
+        let read = file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| file.read_to_string(&mut text));
         let line = text.lines().next().unwrap_or_default();
         if read.is_ok()
             && let Ok(holder) = serde_json::from_str(line)
@@ -80,5 +87,8 @@ fn read_holder(file: &mut File) -> Holder {
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    Holder { pid: 0, address: None }
+    Holder {
+        pid: 0,
+        address: None,
+    }
 }

@@ -30,7 +30,12 @@ impl FsStore {
 
     /// Small files, so that tests see many of them.
     #[doc(hidden)]
-    pub fn open_small(paths: &Paths, env: Env, segment: u64, pack: u64) -> Result<FsStore, StoreError> {
+    pub fn open_small(
+        paths: &Paths,
+        env: Env,
+        segment: u64,
+        pack: u64,
+    ) -> Result<FsStore, StoreError> {
         FsStore::open_with(paths, env, Limits { segment, pack })
     }
 
@@ -40,12 +45,19 @@ impl FsStore {
         let disk = LocalDisk::new(&paths.journal, !writable);
         if writable {
             for dir in ["audit", "objects"] {
-                disk.clean(dir).map_err(|error| StoreError::from_io(&paths.journal, error))?;
+                disk.clean(dir)
+                    .map_err(|error| StoreError::from_io(&paths.journal, error))?;
             }
         }
         let pages = Pages::open(paths, env.clone(), writable)?;
         let journal = Journal::open(Arc::new(disk), env.clone(), limits, writable)?;
-        Ok(FsStore { env, paths: paths.clone(), pages, journal: Arc::new(journal), lock })
+        Ok(FsStore {
+            env,
+            paths: paths.clone(),
+            pages,
+            journal: Arc::new(journal),
+            lock,
+        })
     }
 
     pub fn paths(&self) -> &Paths {
@@ -81,7 +93,10 @@ impl FsStore {
 fn lock(paths: &Paths) -> Result<Option<Lock>, StoreError> {
     match Lock::acquire(&paths.lock) {
         Ok(Ok(lock)) => Ok(Some(lock)),
-        Ok(Err(holder)) => Err(StoreError::LockHeld { pid: holder.pid, address: holder.address }),
+        Ok(Err(holder)) => Err(StoreError::LockHeld {
+            pid: holder.pid,
+            address: holder.address,
+        }),
         Err(StoreError::Permission(_)) if paths.read_only => Ok(None),
         Err(error) => Err(error),
     }

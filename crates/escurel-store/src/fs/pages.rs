@@ -61,7 +61,11 @@ impl Pages {
     pub(crate) fn scan(&self) -> Scan {
         let before = self.state.state();
         if before != RootState::Ok {
-            return Scan { files: Vec::new(), unknown: Vec::new(), root: before };
+            return Scan {
+                files: Vec::new(),
+                unknown: Vec::new(),
+                root: before,
+            };
         }
         let mut found = scan::walk(&self.root, &self.pages, &self.names);
         // Unmounted while we walked: what was not seen is not gone.
@@ -75,7 +79,11 @@ impl Pages {
         }
         let mut unknown: Vec<Unreadable> = found.unknown;
         unknown.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        Scan { files: found.files, unknown, root }
+        Scan {
+            files: found.files,
+            unknown,
+            root,
+        }
     }
 
     fn clean(&self, leftovers: &[PathBuf]) {
@@ -102,7 +110,10 @@ impl Pages {
             Ok(_) => return Ok(full),
             Err(_) => "it is outside the folder of pages; paths begin with `markdown/`",
         };
-        Err(refuse(StoreError::BadPath { path: path.chars().take(256).collect(), why }))
+        Err(refuse(StoreError::BadPath {
+            path: path.chars().take(256).collect(),
+            why,
+        }))
     }
 
     /// "Not there" holds only while the folder of pages itself is there.
@@ -112,7 +123,9 @@ impl Pages {
         }
         match self.state.state() {
             RootState::Ok => Ok(None),
-            other => Err(io::Error::other(format!("the folder of pages cannot be looked at: {other:?}"))),
+            other => Err(io::Error::other(format!(
+                "the folder of pages cannot be looked at: {other:?}"
+            ))),
         }
     }
 
@@ -144,7 +157,10 @@ impl Pages {
                 return Ok(Some((bytes, stat)));
             }
         }
-        Err(io::Error::new(io::ErrorKind::ResourceBusy, "the file is being written; try again"))
+        Err(io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            "the file is being written; try again",
+        ))
     }
 
     pub(super) fn mark_dirty(&self, file: Option<&Path>, folder: &Path) {
@@ -158,7 +174,11 @@ impl Pages {
         if taken.files.is_empty() && taken.folders.is_empty() {
             return Ok(());
         }
-        let flushed = self.env.failpoints.reach("pages.before_flush").and_then(|()| self.sync(&taken));
+        let flushed = self
+            .env
+            .failpoints
+            .reach("pages.before_flush")
+            .and_then(|()| self.sync(&taken));
         if flushed.is_err() {
             let mut dirty = self.dirty.lock();
             dirty.files.extend(taken.files);

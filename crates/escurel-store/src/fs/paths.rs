@@ -82,7 +82,13 @@ impl Paths {
         }
         let root = existing_folder(&root)?;
         let read_only = !can_write(&root);
-        Ok(layout(Layout::Tenant, root.clone(), root.join("markdown"), root, read_only))
+        Ok(layout(
+            Layout::Tenant,
+            root.clone(),
+            root.join("markdown"),
+            root,
+            read_only,
+        ))
     }
 }
 
@@ -138,12 +144,19 @@ fn make_state(state: &Path) -> io::Result<()> {
 /// Permission bits do not tell on read-only mounts, so one file is made.
 fn can_write(folder: &Path) -> bool {
     let probe = folder.join(format!(".probe-{}", std::process::id()));
-    let made = fs::OpenOptions::new().write(true).create(true).truncate(true).open(&probe);
+    let made = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&probe);
     made.is_ok() && fs::remove_file(&probe).is_ok()
 }
 
 fn is_refusal(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+    )
 }
 
 fn check_tenant(tenant: &str) -> Result<(), StoreError> {
@@ -154,6 +167,8 @@ fn check_tenant(tenant: &str) -> Result<(), StoreError> {
         && bytes.iter().all(|b| plain(*b) || matches!(b, b'_' | b'-'));
     match good {
         true => Ok(()),
-        false => Err(StoreError::BadTenant { tenant: tenant.chars().take(80).collect() }),
+        false => Err(StoreError::BadTenant {
+            tenant: tenant.chars().take(80).collect(),
+        }),
     }
 }

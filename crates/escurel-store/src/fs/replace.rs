@@ -45,7 +45,10 @@ impl Pages {
 
     fn refuse_read_only(&self) -> io::Result<()> {
         match self.read_only {
-            true => Err(io::Error::new(io::ErrorKind::ReadOnlyFilesystem, crate::StoreError::ReadOnly)),
+            true => Err(io::Error::new(
+                io::ErrorKind::ReadOnlyFilesystem,
+                crate::StoreError::ReadOnly,
+            )),
             false => Ok(()),
         }
     }
@@ -99,12 +102,19 @@ impl Pages {
             };
             match done {
                 Ok(found) => return Ok(found),
-                Err(error) if exchange && error.kind() == io::ErrorKind::NotFound => exchange = false,
-                Err(error) if !exchange && error.kind() == io::ErrorKind::AlreadyExists => exchange = true,
+                Err(error) if exchange && error.kind() == io::ErrorKind::NotFound => {
+                    exchange = false
+                }
+                Err(error) if !exchange && error.kind() == io::ErrorKind::AlreadyExists => {
+                    exchange = true
+                }
                 Err(error) => return Err(error),
             }
         }
-        Err(io::Error::new(io::ErrorKind::ResourceBusy, "the file appears and vanishes; try again"))
+        Err(io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            "the file appears and vanishes; try again",
+        ))
     }
 
     fn exchange(&self, temp: &Path, target: &Path) -> io::Result<Vec<u8>> {
@@ -193,6 +203,9 @@ fn read_then_rename(temp: &Path, target: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn not_a_file(target: &Path) -> io::Error {
-    let why = format!("{} is a folder, a link or a device, not a file", target.display());
+    let why = format!(
+        "{} is a folder, a link or a device, not a file",
+        target.display()
+    );
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }

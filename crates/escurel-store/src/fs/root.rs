@@ -34,8 +34,15 @@ impl Root {
         let state = device(&paths.state).map_err(|error| fail(&paths.state, error))?;
         let memo = paths.state.join("root.json");
         let own_device = pages != state;
-        let known = fs::read(&memo).ok().and_then(|text| serde_json::from_slice::<Memo>(&text).ok());
-        let mut root = Root { pages: paths.pages.clone(), dev: Some(pages), memo, own_device };
+        let known = fs::read(&memo)
+            .ok()
+            .and_then(|text| serde_json::from_slice::<Memo>(&text).ok());
+        let mut root = Root {
+            pages: paths.pages.clone(),
+            dev: Some(pages),
+            memo,
+            own_device,
+        };
         match known {
             Some(known) if known.own_device != own_device => root.dev = None,
             Some(_) => {}
@@ -46,7 +53,12 @@ impl Root {
     }
 
     fn remember(&self) -> io::Result<()> {
-        fs::write(&self.memo, serde_json::to_vec(&Memo { own_device: self.own_device })?)
+        fs::write(
+            &self.memo,
+            serde_json::to_vec(&Memo {
+                own_device: self.own_device,
+            })?,
+        )
     }
 
     pub(crate) fn state(&self) -> RootState {

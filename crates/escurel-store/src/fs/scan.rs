@@ -30,7 +30,12 @@ pub(crate) struct Found {
 pub(crate) fn walk(root: &Path, folder: &Path, names: &Names) -> Found {
     let all = Mutex::new(Found::default());
     builder(folder).build_parallel().run(|| {
-        let mut local = Local { root, names, found: Found::default(), all: &all };
+        let mut local = Local {
+            root,
+            names,
+            found: Found::default(),
+            all: &all,
+        };
         Box::new(move |entry| {
             local.visit(entry);
             WalkState::Continue
@@ -95,7 +100,10 @@ impl Local<'_> {
             match entry.metadata() {
                 Ok(found) => {
                     let path = self.wire(entry.path());
-                    self.found.files.push(ScannedFile { path, stat: sys::stat_of(&found) });
+                    self.found.files.push(ScannedFile {
+                        path,
+                        stat: sys::stat_of(&found),
+                    });
                 }
                 Err(error) => self.failed(&error, Some(entry.path())),
             }
@@ -108,12 +116,19 @@ impl Local<'_> {
 
     /// What vanished during the walk is gone; what cannot be looked at is unknown.
     fn failed(&mut self, error: &ignore::Error, file: Option<&Path>) {
-        if error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        if error
+            .io_error()
+            .is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+        {
             return;
         }
         let path = file.or_else(|| path_of(error));
         let path = path.map(|path| self.wire(path)).unwrap_or_default();
-        self.found.unknown.push(Unreadable { path, is_dir: file.is_none(), reason: error.to_string() });
+        self.found.unknown.push(Unreadable {
+            path,
+            is_dir: file.is_none(),
+            reason: error.to_string(),
+        });
     }
 }
 

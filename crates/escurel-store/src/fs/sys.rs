@@ -141,7 +141,10 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
     if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
         return true;
     }
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 /// Makes everything on the folder's file system durable; `false` where there is
@@ -172,11 +175,20 @@ pub(crate) fn stat_of(found: &fs::Metadata) -> crate::Stat {
     #[cfg(not(unix))]
     {
         let since = |time: io::Result<std::time::SystemTime>| {
-            let time = time.ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
-            time.and_then(|t| i64::try_from(t.as_nanos()).ok()).unwrap_or(0)
+            let time = time
+                .ok()
+                .and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+            time.and_then(|t| i64::try_from(t.as_nanos()).ok())
+                .unwrap_or(0)
         };
         let (mtime_ns, ctime_ns) = (since(found.modified()), since(found.created()));
-        crate::Stat { dev: 0, ino: 0, size: found.len(), mtime_ns, ctime_ns }
+        crate::Stat {
+            dev: 0,
+            ino: 0,
+            size: found.len(),
+            mtime_ns,
+            ctime_ns,
+        }
     }
 }
 

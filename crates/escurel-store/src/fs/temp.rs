@@ -27,13 +27,21 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn new(random: [u8; 32]) -> Names {
-        Names { token: hex::encode(&random[..4]), next: AtomicU64::new(0) }
+        Names {
+            token: hex::encode(&random[..4]),
+            next: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn name(&self, planned: Option<&[u8]>, new: Option<&[u8]>) -> String {
         let hash = |bytes: Option<&[u8]>| bytes.map_or_else(|| NONE.into(), short_hash);
         let count = self.next.fetch_add(1, Ordering::Relaxed);
-        format!("{PREFIX}{}-{}-{}-{count}{SUFFIX}", hash(planned), hash(new), self.token)
+        format!(
+            "{PREFIX}{}-{}-{}-{count}{SUFFIX}",
+            hash(planned),
+            hash(new),
+            self.token
+        )
     }
 
     /// A temporary file of an earlier process.
@@ -63,8 +71,13 @@ fn parse(name: &str) -> Option<(&str, &str, &str)> {
 
 /// Removes a leftover; answers where its bytes were kept if nobody else has them.
 pub(crate) fn clean(leftover: &Path, rescue: &Path) -> io::Result<Option<PathBuf>> {
-    let name = leftover.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let Some((planned, new, _)) = parse(name) else { return Ok(None) };
+    let name = leftover
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let Some((planned, new, _)) = parse(name) else {
+        return Ok(None);
+    };
     if !fs::symlink_metadata(leftover)?.is_file() {
         return Ok(None);
     }
@@ -102,7 +115,10 @@ mod tests {
             let path = dir.path().join(&name);
             fs::write(&path, content).unwrap();
             let rescued = clean(&path, &rescue).unwrap();
-            assert_eq!(rescued.map(|path| fs::read(path).unwrap()), kept.then(|| content.to_vec()));
+            assert_eq!(
+                rescued.map(|path| fs::read(path).unwrap()),
+                kept.then(|| content.to_vec())
+            );
             assert!(!path.exists());
         };
         check(b"old", false);
@@ -114,7 +130,13 @@ mod tests {
     #[test]
     fn other_names_are_not_ours() {
         let names = Names::new([1; 32]);
-        for name in [".escurel-x.tmp", ".escurel", ".a.md.tmp", ".escurel-0-0-0-0.tmp", "a.tmp"] {
+        for name in [
+            ".escurel-x.tmp",
+            ".escurel",
+            ".a.md.tmp",
+            ".escurel-0-0-0-0.tmp",
+            "a.tmp",
+        ] {
             assert!(!names.is_leftover(name), "{name}");
         }
     }

@@ -50,8 +50,15 @@ impl Drop for Watch {
 }
 
 impl Watch {
-    pub(crate) fn start(root: &Path, pages: &Path, tx: Sender<Changed>) -> Result<Watch, StoreError> {
-        let fail = |reason: String| StoreError::WatchFailed { path: pages.to_path_buf(), reason };
+    pub(crate) fn start(
+        root: &Path,
+        pages: &Path,
+        tx: Sender<Changed>,
+    ) -> Result<Watch, StoreError> {
+        let fail = |reason: String| StoreError::WatchFailed {
+            path: pages.to_path_buf(),
+            reason,
+        };
         let (events_tx, events) = unbounded();
         let watcher = notify::recommended_watcher(move |event| {
             if wanted(&event) {
@@ -74,7 +81,10 @@ impl Watch {
             .name("escurel-watch".into())
             .spawn(move || task.run(&events, &stopped))
             .map_err(|error| fail(error.to_string()))?;
-        Ok(Watch { stop: Some(stop), thread: Some(thread) })
+        Ok(Watch {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 }
 
@@ -147,8 +157,11 @@ impl Task {
     /// Without those that a person excludes.
     fn wire(&self, paths: BTreeSet<PathBuf>) -> Vec<String> {
         let mut rules = scan::builder(&self.pages).build_matchers();
-        let mut excluded =
-            |path: &Path| rules.iter_mut().any(|rule| rule.matched(path, false).is_ignore());
+        let mut excluded = |path: &Path| {
+            rules
+                .iter_mut()
+                .any(|rule| rule.matched(path, false).is_ignore())
+        };
         let kept = paths.into_iter().filter(|path| !excluded(path));
         kept.filter_map(|path| {
             let full = self.pages.join(path);
@@ -181,18 +194,28 @@ impl Task {
             return;
         };
         if inside.as_os_str().is_empty() {
-            self.rescan |= matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
+            self.rescan |= matches!(
+                kind,
+                EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
+            );
             return;
         }
         // What a person excludes changes what is a page.
-        self.rescan |= inside.file_name().is_some_and(|name| name == ".escurelignore");
-        if inside.iter().any(|name| pathname::skipped(&name.to_string_lossy())) {
+        self.rescan |= inside
+            .file_name()
+            .is_some_and(|name| name == ".escurelignore");
+        if inside
+            .iter()
+            .any(|name| pathname::skipped(&name.to_string_lossy()))
+        {
             return;
         }
         let known = self.folders.contains(path);
         match kind {
             EventKind::Remove(RemoveKind::Folder) => self.lost(path),
-            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) if known => {
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From))
+                if known =>
+            {
                 self.lost(path);
             }
             EventKind::Create(CreateKind::Folder) => self.found(path),
@@ -206,7 +229,9 @@ impl Task {
     }
 
     fn page(&mut self, path: &Path) {
-        let is_page = path.file_name().is_some_and(|name| pathname::is_page(&name.to_string_lossy()));
+        let is_page = path
+            .file_name()
+            .is_some_and(|name| pathname::is_page(&name.to_string_lossy()));
         if is_page && let Ok(inside) = path.strip_prefix(&self.pages) {
             self.changed.insert(inside.to_path_buf());
         }

@@ -61,8 +61,10 @@ impl Drop for Lead<'_> {
             queue.expected = queue.expected.max(queue.last + waiting);
         }
         // A caller waits until it is told, so the first one always hears this.
-        queue.busy =
-            queue.pending.first().is_some_and(|first| first.tell.send(Word::Lead).is_ok());
+        queue.busy = queue
+            .pending
+            .first()
+            .is_some_and(|first| first.tell.send(Word::Lead).is_ok());
     }
 }
 
@@ -93,10 +95,16 @@ impl Journal {
         let (tell, told) = bounded(2);
         let leads = {
             let mut queue = self.queue.lock();
-            queue.pending.push(Pending { drafts, frames, tell });
+            queue.pending.push(Pending {
+                drafts,
+                frames,
+                tell,
+            });
             !std::mem::replace(&mut queue.busy, true)
         };
-        let lost = || StoreError::JournalPoisoned { detail: "its writer ended early".into() };
+        let lost = || StoreError::JournalPoisoned {
+            detail: "its writer ended early".into(),
+        };
         if !leads && let Word::Done(answer) = told.recv().map_err(|_| lost())? {
             return answer;
         }
@@ -128,10 +136,17 @@ impl Journal {
     fn frames(&self, drafts: &[Draft]) -> Result<Vec<Option<Frame>>, StoreError> {
         let salted: Vec<_> = drafts
             .iter()
-            .map(|draft| draft.content.as_ref().map(|content| (self.env.ids.salt(), content)))
+            .map(|draft| {
+                draft
+                    .content
+                    .as_ref()
+                    .map(|content| (self.env.ids.salt(), content))
+            })
             .collect();
         let build = |item: &Option<([u8; 32], &Arc<[u8]>)>| {
-            item.as_ref().map(|(salt, content)| frame::build(salt, content)).transpose()
+            item.as_ref()
+                .map(|(salt, content)| frame::build(salt, content))
+                .transpose()
         };
         match drafts.len() < PARALLEL_FROM {
             true => salted.iter().map(build).collect(),
@@ -141,7 +156,9 @@ impl Journal {
 
     fn commit(&self, writer: &mut Writer, batch: Vec<Pending>) {
         let refusal = match &writer.poisoned {
-            Some(detail) => Err(StoreError::JournalPoisoned { detail: detail.clone() }),
+            Some(detail) => Err(StoreError::JournalPoisoned {
+                detail: detail.clone(),
+            }),
             None => self.writable(),
         };
         if let Err(error) = refusal {
@@ -163,7 +180,11 @@ impl Journal {
 
     /// Gives the drafts their place behind `end`, or refuses all of them.
     fn place(&self, pending: Pending, end: &mut (u64, [u8; 32]), group: &mut Group) {
-        let Pending { drafts, frames, tell } = pending;
+        let Pending {
+            drafts,
+            frames,
+            tell,
+        } = pending;
         let mut next = *end;
         let start = group.lines.len();
         let mut records = Vec::with_capacity(drafts.len());
@@ -184,9 +205,10 @@ impl Journal {
 
     fn record(&self, draft: Draft, frame: Option<&Frame>, end: (u64, [u8; 32])) -> Record {
         let content = match (frame, &draft.content) {
-            (Some(frame), Some(bytes)) => {
-                Some(Content { object: frame.id, bytes: bytes.len() as u64 })
-            }
+            (Some(frame), Some(bytes)) => Some(Content {
+                object: frame.id,
+                bytes: bytes.len() as u64,
+            }),
             _ => None,
         };
         Record {
@@ -218,8 +240,10 @@ impl Journal {
         self.rotate(writer).map_err(fail)?;
         let mark = self.packs.mark();
         let frames: Vec<&Frame> = group.frames.iter().collect();
-        let written =
-            self.packs.append(&frames).and_then(|()| self.write_lines(writer, &group.lines, end));
+        let written = self
+            .packs
+            .append(&frames)
+            .and_then(|()| self.write_lines(writer, &group.lines, end));
         written.map_err(|error| {
             self.packs.back_to(mark);
             fail(error)

@@ -42,7 +42,9 @@ thread_local! {
 
 pub(crate) fn build(salt: &[u8; SALT], content: &[u8]) -> Result<Frame, StoreError> {
     if content.len() > MAX_CONTENT {
-        return Err(StoreError::BadRecord("a content is larger than 256 MiB".into()));
+        return Err(StoreError::BadRecord(
+            "a content is larger than 256 MiB".into(),
+        ));
     }
     let mut raw = Vec::with_capacity(SALT + content.len());
     raw.extend_from_slice(salt);
@@ -53,12 +55,18 @@ pub(crate) fn build(salt: &[u8; SALT], content: &[u8]) -> Result<Frame, StoreErr
         Some(packed) => (FLAG_ZSTD, packed),
         None => (0, &raw),
     };
-    Ok(Frame { id, bytes: assemble(id, flags, raw.len(), payload) })
+    Ok(Frame {
+        id,
+        bytes: assemble(id, flags, raw.len(), payload),
+    })
 }
 
 /// What takes the place of an erased object.
 pub(crate) fn tombstone(id: ObjectId) -> Frame {
-    Frame { id, bytes: assemble(id, FLAG_ERASED, 0, &[]) }
+    Frame {
+        id,
+        bytes: assemble(id, FLAG_ERASED, 0, &[]),
+    }
 }
 
 fn assemble(id: ObjectId, flags: u8, raw_len: usize, payload: &[u8]) -> Vec<u8> {
@@ -97,7 +105,8 @@ impl Header {
     /// `None`: no frame begins here.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Header> {
         let head = bytes.get(..HEADER)?;
-        let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let word =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let (stored, raw) = (word(8) as usize, word(12) as usize);
         let limit = MAX_CONTENT + SALT;
         if !head.starts_with(MAGIC) || stored > limit || raw > limit {
@@ -105,7 +114,13 @@ impl Header {
         }
         let mut id = [0; 32];
         id.copy_from_slice(&head[20..HEADER]);
-        Some(Header { id: ObjectId(id), stored, raw, flags: head[4], crc: word(16) })
+        Some(Header {
+            id: ObjectId(id),
+            stored,
+            raw,
+            flags: head[4],
+            crc: word(16),
+        })
     }
 
     pub(crate) fn total(&self) -> usize {
@@ -142,9 +157,16 @@ impl Header {
 
 /// A walk over the bytes of a pack.
 pub(crate) enum Step {
-    Frame { at: usize, header: Header },
+    Frame {
+        at: usize,
+        header: Header,
+    },
     /// No whole frame from `at` up to `until`.
-    Damage { at: usize, until: usize, id: Option<ObjectId> },
+    Damage {
+        at: usize,
+        until: usize,
+        id: Option<ObjectId>,
+    },
 }
 
 /// Walks frames, going on at the next whole frame after damage.
@@ -165,7 +187,10 @@ pub(crate) fn walk(bytes: &[u8], mut step: impl FnMut(Step)) {
 
 fn whole(bytes: &[u8]) -> Option<Header> {
     let header = Header::parse(bytes)?;
-    bytes.get(..header.total()).filter(|frame| header.intact(frame)).map(|_| header)
+    bytes
+        .get(..header.total())
+        .filter(|frame| header.intact(frame))
+        .map(|_| header)
 }
 
 fn next_whole(bytes: &[u8], from: usize) -> Option<usize> {

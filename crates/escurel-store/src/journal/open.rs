@@ -45,7 +45,13 @@ impl Journal {
         chain.load(&*disk)?;
         let applied = read_applied(&*disk, &mut chain)?;
         let mut warnings = chain.warnings;
-        let packs = Packs::open(disk.clone(), env.clone(), limits.pack, writable, &mut warnings)?;
+        let packs = Packs::open(
+            disk.clone(),
+            env.clone(),
+            limits.pack,
+            writable,
+            &mut warnings,
+        )?;
         let broken = OnceLock::new();
         if let Some(found) = chain.broken {
             let _ = broken.set(found);
@@ -56,7 +62,11 @@ impl Journal {
             limits,
             packs,
             queue: Mutex::new(Queue::default()),
-            writer: Mutex::new(Writer { seq: chain.seq, tip: chain.tip, poisoned: None }),
+            writer: Mutex::new(Writer {
+                seq: chain.seq,
+                tip: chain.tip,
+                poisoned: None,
+            }),
             segments: RwLock::new(chain.segments),
             head: AtomicU64::new(chain.seq),
             applied: AtomicU64::new(applied),
@@ -116,7 +126,13 @@ impl Chain {
     }
 
     fn segment(&self, number: u32, len: u64) -> Segment {
-        Segment { number, first_seq: self.seq + 1, prev: self.tip, len, marks: Vec::new() }
+        Segment {
+            number,
+            first_seq: self.seq + 1,
+            prev: self.tip,
+            len,
+            marks: Vec::new(),
+        }
     }
 
     fn break_here(&mut self, detail: String) {
@@ -130,7 +146,9 @@ impl Chain {
         seal: &segments::Seal,
     ) -> Result<(), StoreError> {
         let name = segments::name(number);
-        let len = disk.len(&name).map_err(|error| StoreError::from_io(&disk.path(&name), error))?;
+        let len = disk
+            .len(&name)
+            .map_err(|error| StoreError::from_io(&disk.path(&name), error))?;
         let joined = seal.first_seq == self.seq + 1 && seal.prev() == Some(self.tip);
         match (len, joined) {
             (Some(len), true) if len == seal.bytes => {
@@ -141,7 +159,10 @@ impl Chain {
             (None, _) => self.break_here(format!("segment {number} is missing")),
             (Some(_), false) => self.break_here(format!("segment {number} does not follow")),
             (Some(len), true) => {
-                self.break_here(format!("segment {number} has {len} bytes, sealed with {}", seal.bytes));
+                self.break_here(format!(
+                    "segment {number} has {len} bytes, sealed with {}",
+                    seal.bytes
+                ));
             }
         }
         Ok(())
@@ -153,14 +174,19 @@ impl Chain {
         let len = disk.len(&name).map_err(fail)?.unwrap_or(0);
         let mut segment = self.segment(number, len);
         let (start, tail) = read_tail(disk, &name, len).map_err(fail)?;
-        let mut walk = TailWalk { prev: (start == 0).then_some((self.seq, self.tip)), good: start };
+        let mut walk = TailWalk {
+            prev: (start == 0).then_some((self.seq, self.tip)),
+            good: start,
+        };
         let (end, broken) = walk.run(&tail, start);
         segment.len = walk.good;
         if let Some((seq, tip)) = walk.prev {
             (self.seq, self.tip) = (seq, tip);
         }
         if let Some(detail) = broken {
-            let bad = usize::try_from(end - start).ok().and_then(|at| tail.get(at..));
+            let bad = usize::try_from(end - start)
+                .ok()
+                .and_then(|at| tail.get(at..));
             let line = bad.and_then(|bad| bad.split(|byte| *byte == b'\n').next());
             let seq = line.filter(|_| walk.prev.is_none()).and_then(peek_seq);
             self.broken = Some((seq.unwrap_or(self.seq + 1), detail));
@@ -172,7 +198,10 @@ impl Chain {
     }
 
     fn cut(&mut self, disk: &dyn Disk, name: &str, end: u64, len: u64) -> std::io::Result<()> {
-        self.warnings.push(format!("{name}: {} bytes of an unfinished write were cut", len - end));
+        self.warnings.push(format!(
+            "{name}: {} bytes of an unfinished write were cut",
+            len - end
+        ));
         match self.writable {
             true => disk.truncate(name, end),
             false => Ok(()),
@@ -257,13 +286,16 @@ fn is_torn(rest: &[u8]) -> bool {
 }
 
 fn read_applied(disk: &dyn Disk, chain: &mut Chain) -> Result<u64, StoreError> {
-    let bytes =
-        disk.read_all(APPLIED).map_err(|error| StoreError::from_io(&disk.path(APPLIED), error))?;
+    let bytes = disk
+        .read_all(APPLIED)
+        .map_err(|error| StoreError::from_io(&disk.path(APPLIED), error))?;
     let text = String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default();
     let applied = match text.trim() {
         "" => 0,
         text => text.parse().unwrap_or_else(|_| {
-            chain.warnings.push(format!("{APPLIED} is damaged; page files are compared again"));
+            chain.warnings.push(format!(
+                "{APPLIED} is damaged; page files are compared again"
+            ));
             0
         }),
     };

@@ -45,7 +45,14 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(u64, Vec<Entry>)> {
     let entry = |chunk: &[u8]| {
         let (id, offset) = chunk.split_first_chunk::<32>()?;
         let offset = u32::from_le_bytes(offset.try_into().ok()?);
-        Some(Entry { id: ObjectId(*id), offset })
+        Some(Entry {
+            id: ObjectId(*id),
+            offset,
+        })
     };
-    entries.chunks_exact(ENTRY).map(entry).collect::<Option<Vec<_>>>().map(|e| (covered, e))
+    entries
+        .chunks_exact(ENTRY)
+        .map(entry)
+        .collect::<Option<Vec<_>>>()
+        .map(|e| (covered, e))
 }

@@ -35,7 +35,10 @@ impl Map {
     }
 
     fn get(&self, id: &ObjectId) -> Option<(u32, u32)> {
-        self.rest.get(id).or_else(|| self.first.get(&short(id))).copied()
+        self.rest
+            .get(id)
+            .or_else(|| self.first.get(&short(id)))
+            .copied()
     }
 }
 
@@ -78,16 +81,31 @@ impl Packs {
         warnings: &mut Vec<String>,
     ) -> Result<Packs, StoreError> {
         let number = numbers(&*disk)?.last().copied().unwrap_or(1);
-        let mut active = Active { number, len: 0, entries: Vec::new(), indexed: 0 };
+        let mut active = Active {
+            number,
+            len: 0,
+            entries: Vec::new(),
+            indexed: 0,
+        };
         if let Err(error) = recover(&*disk, &mut active, writable, warnings) {
             return Err(StoreError::from_io(&disk.path(&name(number)), error));
         }
-        Ok(Packs { disk, env, limit, active: Mutex::new(active), map: RwLock::new(None) })
+        Ok(Packs {
+            disk,
+            env,
+            limit,
+            active: Mutex::new(active),
+            map: RwLock::new(None),
+        })
     }
 
     pub(crate) fn mark(&self) -> Mark {
         let active = self.active.lock();
-        Mark { number: active.number, len: active.len, entries: active.entries.len() }
+        Mark {
+            number: active.number,
+            len: active.len,
+            entries: active.entries.len(),
+        }
     }
 
     /// Durable on return; on an error nothing of it is left in the active pack.
@@ -103,7 +121,10 @@ impl Packs {
             }
             let offset = active.len + part.len() as u64;
             let offset = u32::try_from(offset).map_err(|_| io::ErrorKind::FileTooLarge)?;
-            pending.push(Entry { id: frame.id, offset });
+            pending.push(Entry {
+                id: frame.id,
+                offset,
+            });
             part.extend_from_slice(&frame.bytes);
         }
         self.write_part(&mut active, &mut part, &mut pending)
@@ -143,7 +164,12 @@ impl Packs {
     fn roll(&self, active: &mut Active) -> io::Result<()> {
         self.env.failpoints.reach("journal.before_pack_roll")?;
         self.store_index(active)?;
-        *active = Active { number: active.number + 1, len: 0, entries: Vec::new(), indexed: 0 };
+        *active = Active {
+            number: active.number + 1,
+            len: 0,
+            entries: Vec::new(),
+            indexed: 0,
+        };
         Ok(())
     }
 
@@ -184,8 +210,11 @@ impl Packs {
             (number, offset) = self.place(id)?.ok_or(StoreError::ObjectMissing(*id))?;
             found = self.read_frame(number, offset)?;
         }
-        let damaged =
-            || StoreError::ObjectDamaged { id: *id, file: name(number), offset: offset.into() };
+        let damaged = || StoreError::ObjectDamaged {
+            id: *id,
+            file: name(number),
+            offset: offset.into(),
+        };
         let (header, frame) = found.ok_or_else(damaged)?;
         let intact = header.intact(&frame);
         match () {
@@ -223,7 +252,9 @@ impl Packs {
                 true => &active.entries,
                 false => {
                     sealed = entries_of(&*self.disk, number)
-                        .map_err(|error| StoreError::from_io(&self.disk.path(&name(number)), error))?
+                        .map_err(|error| {
+                            StoreError::from_io(&self.disk.path(&name(number)), error)
+                        })?
                         .0;
                     &sealed
                 }
@@ -269,10 +300,18 @@ impl Packs {
         *map = None;
         self.disk.put(&file, &bytes)?;
         if number == active.number {
-            *active = Active { number, len: bytes.len() as u64, entries, indexed: 0 };
+            *active = Active {
+                number,
+                len: bytes.len() as u64,
+                entries,
+                indexed: 0,
+            };
             self.store_index(active)?;
         } else {
-            self.disk.put(&index_name(number), &pack_index::encode(bytes.len() as u64, &entries))?;
+            self.disk.put(
+                &index_name(number),
+                &pack_index::encode(bytes.len() as u64, &entries),
+            )?;
         }
         Ok(erased)
     }
@@ -286,7 +325,10 @@ fn without(old: &[u8], ids: &[ObjectId]) -> io::Result<(Vec<u8>, Vec<Entry>, u64
     frame::walk(old, |step| match step {
         Step::Damage { at, until, .. } => bytes.extend_from_slice(&old[at..until]),
         Step::Frame { at, header } => {
-            entries.push(Entry { id: header.id, offset: bytes.len() as u32 });
+            entries.push(Entry {
+                id: header.id,
+                offset: bytes.len() as u32,
+            });
             match ids.contains(&header.id) && !header.erased() {
                 true => {
                     bytes.extend_from_slice(&frame::tombstone(header.id).bytes);
@@ -312,7 +354,9 @@ fn index_name(number: u32) -> String {
 
 /// Numbers of the packs that are there, ascending.
 pub(crate) fn numbers(disk: &dyn Disk) -> Result<Vec<u32>, StoreError> {
-    let names = disk.list(DIR).map_err(|error| StoreError::from_io(&disk.path(DIR), error))?;
+    let names = disk
+        .list(DIR)
+        .map_err(|error| StoreError::from_io(&disk.path(DIR), error))?;
     let number = |name: &String| name.strip_prefix('p')?.strip_suffix(".pack")?.parse().ok();
     Ok(names.iter().filter_map(number).collect())
 }
@@ -325,7 +369,12 @@ fn entries_of(disk: &dyn Disk, number: u32) -> io::Result<(Vec<Entry>, Scanned)>
         .and_then(|bytes| pack_index::decode(&bytes))
         .filter(|(covered, _)| *covered <= len)
         .unwrap_or_default();
-    let mut scanned = Scanned { covered, len, torn: None, damage: None };
+    let mut scanned = Scanned {
+        covered,
+        len,
+        torn: None,
+        damage: None,
+    };
     if covered < len {
         let rest = usize::try_from(len - covered).map_err(|_| io::ErrorKind::FileTooLarge)?;
         let bytes = disk.read_at(&name(number), covered, rest)?;
@@ -333,7 +382,10 @@ fn entries_of(disk: &dyn Disk, number: u32) -> io::Result<(Vec<Entry>, Scanned)>
             Step::Frame { at, header } => {
                 let offset = covered + at as u64;
                 // Packs end far below 4 GiB.
-                entries.push(Entry { id: header.id, offset: u32::try_from(offset).unwrap_or(u32::MAX) });
+                entries.push(Entry {
+                    id: header.id,
+                    offset: u32::try_from(offset).unwrap_or(u32::MAX),
+                });
             }
             Step::Damage { at, until, .. } => match torn(&bytes[at..until], until == bytes.len()) {
                 true => scanned.torn = Some(covered + at as u64),
@@ -370,14 +422,19 @@ fn recover(
     active.len = scanned.len;
     active.indexed = scanned.covered;
     if let Some(at) = scanned.torn {
-        warnings.push(format!("{file}: {} bytes of an unfinished write were cut", scanned.len - at));
+        warnings.push(format!(
+            "{file}: {} bytes of an unfinished write were cut",
+            scanned.len - at
+        ));
         active.len = at;
         if writable {
             disk.truncate(&file, at)?;
         }
     }
     if let Some(at) = scanned.damage {
-        warnings.push(format!("{file}: damaged at byte {at}; run `escurel verify`"));
+        warnings.push(format!(
+            "{file}: damaged at byte {at}; run `escurel verify`"
+        ));
     }
     Ok(())
 }
@@ -386,7 +443,9 @@ fn recover(
 fn read_frame(disk: &dyn Disk, file: &str, offset: u64) -> io::Result<Option<(Header, Vec<u8>)>> {
     const GUESS: usize = 4096;
     let mut bytes = disk.read_at(file, offset, GUESS)?;
-    let Some(header) = Header::parse(&bytes) else { return Ok(None) };
+    let Some(header) = Header::parse(&bytes) else {
+        return Ok(None);
+    };
     if header.total() > bytes.len() && bytes.len() == GUESS {
         bytes = disk.read_at(file, offset, header.total())?;
     }

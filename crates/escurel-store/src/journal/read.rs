@@ -34,13 +34,23 @@ impl Journal {
     pub(crate) fn records(journal: &Arc<Journal>, after: u64) -> Records {
         let (next, until) = (after.saturating_add(1), journal.head());
         let journal = journal.clone();
-        Records { journal, next, until, prev: [0; 32], lines: None, done: next > until }
+        Records {
+            journal,
+            next,
+            until,
+            prev: [0; 32],
+            lines: None,
+            done: next > until,
+        }
     }
 
     fn segment_of(&self, seq: u64) -> Option<Segment> {
         let segments = self.segments.read();
         let after = segments.partition_point(|segment| segment.first_seq <= seq);
-        after.checked_sub(1).and_then(|index| segments.get(index)).cloned()
+        after
+            .checked_sub(1)
+            .and_then(|index| segments.get(index))
+            .cloned()
     }
 
     fn fail_io(&self, file: &str, error: std::io::Error) -> StoreError {
@@ -51,8 +61,14 @@ impl Journal {
     fn lines_from(&self, segment: &Segment, seq: u64) -> Result<Lines, StoreError> {
         let (mut at, offset) = segment.nearest(seq);
         let file = segments::name(segment.number);
-        let mut lines =
-            Lines { segment: segment.number, file, offset, end: segment.len, buffer: Vec::new(), at: 0 };
+        let mut lines = Lines {
+            segment: segment.number,
+            file,
+            offset,
+            end: segment.len,
+            buffer: Vec::new(),
+            at: 0,
+        };
         while at < seq {
             if lines.next(self)?.is_none() {
                 return Err(self.break_at(at, "the segment ends before it".into()));
@@ -60,8 +76,11 @@ impl Journal {
             at += 1;
         }
         let place = lines.place();
-        if let Some(segment) =
-            self.segments.write().iter_mut().find(|known| known.number == segment.number)
+        if let Some(segment) = self
+            .segments
+            .write()
+            .iter_mut()
+            .find(|known| known.number == segment.number)
         {
             segment.remember(seq, place);
         }
@@ -88,7 +107,9 @@ impl Lines {
             self.buffer.drain(..self.at);
             self.at = 0;
             searched = self.buffer.len();
-            let want = usize::try_from(self.end - self.offset).unwrap_or(PIECE).min(PIECE);
+            let want = usize::try_from(self.end - self.offset)
+                .unwrap_or(PIECE)
+                .min(PIECE);
             let piece = journal
                 .disk
                 .read_at(&self.file, self.offset, want)
@@ -102,7 +123,9 @@ impl Lines {
     }
 
     fn next(&mut self, journal: &Journal) -> Result<Option<&[u8]>, StoreError> {
-        let Some(end) = self.fill(journal)? else { return Ok(None) };
+        let Some(end) = self.fill(journal)? else {
+            return Ok(None);
+        };
         let line = &self.buffer[self.at..end];
         self.at = end + 1;
         Ok(Some(line))
@@ -121,7 +144,9 @@ impl Records {
             Some(line) => line,
             None => {
                 lines = self.following(lines.segment, seq)?;
-                lines.next(&journal)?.ok_or_else(|| journal.break_at(seq, "it is missing".into()))?
+                lines
+                    .next(&journal)?
+                    .ok_or_else(|| journal.break_at(seq, "it is missing".into()))?
             }
         };
         let record = decode(line).map_err(|detail| journal.break_at(seq, detail))?;

@@ -73,9 +73,13 @@ pub(crate) fn seal_name(number: u32) -> String {
 
 /// Numbers of segments that are there or whose seal is, ascending.
 pub(crate) fn numbers(disk: &dyn Disk) -> Result<Vec<u32>, StoreError> {
-    let names = disk.list(CHAIN).map_err(|error| StoreError::from_io(&disk.path(CHAIN), error))?;
+    let names = disk
+        .list(CHAIN)
+        .map_err(|error| StoreError::from_io(&disk.path(CHAIN), error))?;
     let number = |name: &String| {
-        let stem = name.strip_suffix(".jsonl").or_else(|| name.strip_suffix(".seal"))?;
+        let stem = name
+            .strip_suffix(".jsonl")
+            .or_else(|| name.strip_suffix(".seal"))?;
         stem.parse().ok()
     };
     let mut numbers: Vec<u32> = names.iter().filter_map(number).collect();
@@ -86,14 +90,21 @@ pub(crate) fn numbers(disk: &dyn Disk) -> Result<Vec<u32>, StoreError> {
 /// `Ok(None)`: no seal. `Err`: there is one, but it cannot be understood.
 pub(crate) fn read_seal(disk: &dyn Disk, number: u32) -> Result<Option<Seal>, StoreError> {
     let name = seal_name(number);
-    let bytes =
-        disk.read_all(&name).map_err(|error| StoreError::from_io(&disk.path(&name), error))?;
+    let bytes = disk
+        .read_all(&name)
+        .map_err(|error| StoreError::from_io(&disk.path(&name), error))?;
     let Some(bytes) = bytes else { return Ok(None) };
     let seal: Result<Seal, _> = serde_json::from_slice(&bytes);
     match seal {
         Ok(seal) if seal.tip().is_some() && seal.prev().is_some() => Ok(Some(seal)),
-        Ok(_) => Err(StoreError::Damaged { what: name, detail: "its hashes are not hashes".into() }),
-        Err(error) => Err(StoreError::Damaged { what: name, detail: error.to_string() }),
+        Ok(_) => Err(StoreError::Damaged {
+            what: name,
+            detail: "its hashes are not hashes".into(),
+        }),
+        Err(error) => Err(StoreError::Damaged {
+            what: name,
+            detail: error.to_string(),
+        }),
     }
 }
 
@@ -102,7 +113,9 @@ pub(crate) fn digest(disk: &dyn Disk, name: &str, len: u64) -> std::io::Result<[
     let mut hash = Sha256::new();
     let mut offset = 0;
     while offset < len {
-        let piece = usize::try_from(len - offset).unwrap_or(usize::MAX).min(1 << 20);
+        let piece = usize::try_from(len - offset)
+            .unwrap_or(usize::MAX)
+            .min(1 << 20);
         let bytes = disk.read_at(name, offset, piece)?;
         if bytes.is_empty() {
             break;

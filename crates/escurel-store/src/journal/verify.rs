@@ -39,9 +39,15 @@ impl Journal {
         walk.objects();
         walk.report.head = walk.next_seq - 1;
         walk.report.tip = walk.expected;
-        let first = walk.report.findings.iter().find(|finding| finding.file.starts_with(super::CHAIN));
+        let first = walk
+            .report
+            .findings
+            .iter()
+            .find(|finding| finding.file.starts_with(super::CHAIN));
         if let Some(finding) = first {
-            let _ = self.broken.set((finding.seq.unwrap_or(walk.next_seq), finding.to_string()));
+            let _ = self
+                .broken
+                .set((finding.seq.unwrap_or(walk.next_seq), finding.to_string()));
         }
         walk.report
     }
@@ -50,16 +56,25 @@ impl Journal {
     /// is not looked at.
     fn ends(&self) -> Ends {
         let _between_appends = self.writer.lock();
-        let segment = segments::numbers(&*self.disk).ok().and_then(|numbers| numbers.last().copied());
+        let segment = segments::numbers(&*self.disk)
+            .ok()
+            .and_then(|numbers| numbers.last().copied());
         let (segment, pack) = (segment.unwrap_or(0), self.packs.mark().number);
         let len = |name: String| self.disk.len(&name).ok().flatten().map(|len| (name, len));
         let names = [segments::name(segment), packs::name(pack)];
-        Ends { segment, pack, bytes: names.into_iter().filter_map(len).collect() }
+        Ends {
+            segment,
+            pack,
+            bytes: names.into_iter().filter_map(len).collect(),
+        }
     }
 
     fn read_to_end(&self, name: &str, ends: &Ends) -> std::io::Result<Option<Vec<u8>>> {
         let bytes = self.disk.read_all(name)?;
-        let end = ends.bytes.get(name).and_then(|end| usize::try_from(*end).ok());
+        let end = ends
+            .bytes
+            .get(name)
+            .and_then(|end| usize::try_from(*end).ok());
         Ok(bytes.map(|mut bytes| {
             bytes.truncate(end.unwrap_or(usize::MAX));
             bytes
@@ -94,7 +109,11 @@ impl Walk<'_> {
         let seal = match segments::read_seal(disk, number) {
             Ok(seal) => seal,
             Err(error) => {
-                self.find("seal_damaged", &segments::seal_name(number), error.to_string());
+                self.find(
+                    "seal_damaged",
+                    &segments::seal_name(number),
+                    error.to_string(),
+                );
                 None
             }
         };
@@ -120,7 +139,10 @@ impl Walk<'_> {
     fn missing(&mut self, file: &str, seal: Option<Seal>) {
         let first = self.next_seq;
         let detail = match &seal {
-            Some(seal) => format!("records {} to {} are missing", seal.first_seq, seal.last_seq),
+            Some(seal) => format!(
+                "records {} to {} are missing",
+                seal.first_seq, seal.last_seq
+            ),
             None => "the file is missing".into(),
         };
         self.find("segment_missing", file, detail).seq = Some(first);
@@ -133,11 +155,13 @@ impl Walk<'_> {
     fn seal(&mut self, file: &str, bytes: &[u8], seal: &Seal, first: u64) {
         use sha2::{Digest, Sha256};
         if hex::encode(&Sha256::digest(bytes)) != seal.sha256 || bytes.len() as u64 != seal.bytes {
-            self.find("segment_changed", file, "it is not what was sealed").seq = Some(first);
+            self.find("segment_changed", file, "it is not what was sealed")
+                .seq = Some(first);
         }
         let tip = seal.tip().unwrap_or(GENESIS);
         if seal.first_seq != first || self.next_seq != seal.last_seq + 1 || tip != self.expected {
-            self.find("seal_damaged", file, "the seal names other records").seq = Some(first);
+            self.find("seal_damaged", file, "the seal names other records")
+                .seq = Some(first);
         }
     }
 
@@ -232,7 +256,13 @@ impl Walk<'_> {
                 if header.erased() {
                     self.report.erased += 1;
                 } else if header.open(whole).is_none() {
-                    self.damage("object_changed", file, at, Some(header.id), "its hash is not its name");
+                    self.damage(
+                        "object_changed",
+                        file,
+                        at,
+                        Some(header.id),
+                        "its hash is not its name",
+                    );
                 } else {
                     self.report.objects += 1;
                 }

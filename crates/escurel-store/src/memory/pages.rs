@@ -29,9 +29,19 @@ impl State {
     fn stat(&mut self, env: &Env, size: usize, ino: Option<u64>) -> Stat {
         self.changes += 1;
         let step = i64::try_from(self.changes % 1000).unwrap_or(0);
-        let now = env.clock.now_micros().saturating_mul(1000).saturating_add(step);
+        let now = env
+            .clock
+            .now_micros()
+            .saturating_mul(1000)
+            .saturating_add(step);
         let ino = ino.unwrap_or(self.changes);
-        Stat { dev: 1, ino, size: size as u64, mtime_ns: now, ctime_ns: now }
+        Stat {
+            dev: 1,
+            ino,
+            size: size as u64,
+            mtime_ns: now,
+            ctime_ns: now,
+        }
     }
 
     /// Outside programs' writes are taken to be durable at once.
@@ -59,7 +69,10 @@ impl MemPages {
             root: RootState::Ok,
             changes: 0,
         };
-        MemPages { env, state: Mutex::new(state) }
+        MemPages {
+            env,
+            state: Mutex::new(state),
+        }
     }
 
     pub(super) fn put_outside(&self, path: &str, bytes: &[u8]) {
@@ -94,11 +107,19 @@ impl MemPages {
 
     pub(super) fn scan(&self) -> Scan {
         let state = self.state.lock();
-        let mut scan = Scan { files: Vec::new(), unknown: Vec::new(), root: state.root.clone() };
+        let mut scan = Scan {
+            files: Vec::new(),
+            unknown: Vec::new(),
+            root: state.root.clone(),
+        };
         if state.root == RootState::Ok {
             let listed = state.files.iter().filter(|(path, _)| is_listed(path));
-            scan.files =
-                listed.map(|(path, (_, stat))| ScannedFile { path: path.clone(), stat: *stat }).collect();
+            scan.files = listed
+                .map(|(path, (_, stat))| ScannedFile {
+                    path: path.clone(),
+                    stat: *stat,
+                })
+                .collect();
         }
         scan
     }
@@ -143,7 +164,9 @@ impl MemPages {
         let mut state = self.state.lock();
         match state.files.get(path) {
             None => Ok(Removed::Absent),
-            Some((found, _)) if found != planned => Ok(Removed::Changed { found: found.clone() }),
+            Some((found, _)) if found != planned => Ok(Removed::Changed {
+                found: found.clone(),
+            }),
             Some(_) => {
                 state.files.remove(path);
                 state.dirty.insert(path.to_owned());

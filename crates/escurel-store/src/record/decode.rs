@@ -32,18 +32,26 @@ pub(crate) fn decode_unchecked(line: &[u8]) -> Result<Record, String> {
 
 /// The line's `seq_id` if it can be read at all; for naming a broken line.
 pub(crate) fn peek_seq(line: &[u8]) -> Option<u64> {
-    serde_json::from_slice::<Value>(line).ok()?.get("seq_id")?.as_u64()
+    serde_json::from_slice::<Value>(line)
+        .ok()?
+        .get("seq_id")?
+        .as_u64()
 }
 
 /// Inside JSON text a quote is escaped, so the member's bytes stand in a line
 /// only as a member; every line that we write has it once.
 fn hash_holds(line: &[u8]) -> bool {
-    let Some(at) = memchr::memmem::find(line, HASH_MEMBER) else { return false };
+    let Some(at) = memchr::memmem::find(line, HASH_MEMBER) else {
+        return false;
+    };
     let digits = at + HASH_MEMBER.len();
     let Some(stored) = line.get(digits..digits + 64).and_then(hex::decode::<32>) else {
         return false;
     };
-    let Some(rest) = line.get(digits + 64..).and_then(|rest| rest.strip_prefix(b"\",")) else {
+    let Some(rest) = line
+        .get(digits + 64..)
+        .and_then(|rest| rest.strip_prefix(b"\","))
+    else {
         return false;
     };
     let mut hash = Sha256::new();
@@ -54,14 +62,18 @@ fn hash_holds(line: &[u8]) -> bool {
 }
 
 fn from_value(value: Value) -> Result<Record, String> {
-    let Value::Object(mut map) = value else { return Err("not a JSON object".into()) };
+    let Value::Object(mut map) = value else {
+        return Err("not a JSON object".into());
+    };
     if text(&mut map, "schema_version")? != SCHEMA_VERSION {
         return Err("its schema_version is not known to this program; update it".into());
     }
     let record = Record {
         seq: integer(&mut map, "seq_id")?.ok_or("it has no seq_id")?,
         at: time(&mut map, "at")?.ok_or("it has no time")?,
-        kind: text(&mut map, "kind")?.parse().map_err(|e: crate::StoreError| e.to_string())?,
+        kind: text(&mut map, "kind")?
+            .parse()
+            .map_err(|e: crate::StoreError| e.to_string())?,
         actor: text(&mut map, "actor")?,
         uid: parsed(&mut map, "uid")?,
         path: optional_text(&mut map, "path")?,
@@ -92,19 +104,27 @@ fn parsed<T: std::str::FromStr<Err = crate::StoreError>>(
     key: &str,
 ) -> Result<Option<T>, String> {
     let text = optional_text(map, key)?;
-    text.map(|text| text.parse().map_err(|e: T::Err| e.to_string())).transpose()
+    text.map(|text| text.parse().map_err(|e: T::Err| e.to_string()))
+        .transpose()
 }
 
 fn integer(map: &mut Map<String, Value>, key: &str) -> Result<Option<u64>, String> {
     match map.shift_remove(key) {
         None => Ok(None),
-        Some(value) => value.as_u64().map(Some).ok_or_else(|| format!("its {key} is not a number")),
+        Some(value) => value
+            .as_u64()
+            .map(Some)
+            .ok_or_else(|| format!("its {key} is not a number")),
     }
 }
 
 fn time(map: &mut Map<String, Value>, key: &str) -> Result<Option<i64>, String> {
-    let Some(text) = optional_text(map, key)? else { return Ok(None) };
-    let time: jiff::Timestamp = text.parse().map_err(|_| format!("its {key} is not a time"))?;
+    let Some(text) = optional_text(map, key)? else {
+        return Ok(None);
+    };
+    let time: jiff::Timestamp = text
+        .parse()
+        .map_err(|_| format!("its {key} is not a time"))?;
     Ok(Some(time.as_microsecond()))
 }
 
@@ -113,7 +133,10 @@ fn hash(map: &mut Map<String, Value>, key: &str) -> Result<[u8; 32], String> {
 }
 
 fn content(value: Value) -> Result<Content, String> {
-    let object = value.get("object").and_then(Value::as_str).and_then(|text| text.parse().ok());
+    let object = value
+        .get("object")
+        .and_then(Value::as_str)
+        .and_then(|text| text.parse().ok());
     let bytes = value.get("bytes").and_then(Value::as_u64);
     match (object, bytes) {
         (Some(object), Some(bytes)) => Ok(Content { object, bytes }),

@@ -114,5 +114,7 @@ fn write_unsigned(integer: u64, out: &mut Vec<u8>) -> Result<(), StoreError> {
 fn time_text(micros: i64) -> Result<String, StoreError> {
     jiff::Timestamp::from_microsecond(micros)
         .map(|time| time.to_string())
-        .map_err(|_| StoreError::BadRecord(format!("{micros} µs is not a time that can be written")))
+        .map_err(|_| {
+            StoreError::BadRecord(format!("{micros} µs is not a time that can be written"))
+        })
 }

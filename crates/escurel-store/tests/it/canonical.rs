@@ -42,8 +42,19 @@ proptest! {
 
 #[test]
 fn what_cannot_be_hashed_alike_is_refused() {
-    for value in [json!(0.5), json!(1e300), json!(MAX + 1), json!(-MAX - 1), json!(u64::MAX), json!([[1.0]])] {
-        assert_eq!(canonical(&value).unwrap_err().code(), "bad_number", "{value}");
+    for value in [
+        json!(0.5),
+        json!(1e300),
+        json!(MAX + 1),
+        json!(-MAX - 1),
+        json!(u64::MAX),
+        json!([[1.0]]),
+    ] {
+        assert_eq!(
+            canonical(&value).unwrap_err().code(),
+            "bad_number",
+            "{value}"
+        );
     }
     assert!(chain_hash(&json!([])).is_err());
 }
@@ -52,7 +63,9 @@ fn exported(count: u64) -> Vec<u8> {
     let dir = tempfile::tempdir().unwrap();
     let store = support::open_small(dir.path());
     for n in 0..count {
-        store.append(vec![version(&format!("ä\u{1F600}/{n}.md"), n, b"text")]).unwrap();
+        store
+            .append(vec![version(&format!("ä\u{1F600}/{n}.md"), n, b"text")])
+            .unwrap();
     }
     let mut out = Vec::new();
     export(&store, &mut out).unwrap();
@@ -75,7 +88,9 @@ fn both_object_at_the_same_record() {
     let dir = tempfile::tempdir().unwrap();
     let store = support::open(dir.path());
     for n in 0..12 {
-        store.append(vec![version(&format!("{n}.md"), n, b"text")]).unwrap();
+        store
+            .append(vec![version(&format!("{n}.md"), n, b"text")])
+            .unwrap();
     }
     let file = dir.path().join(".escurel/journal/audit/00000001.jsonl");
     let good = std::fs::read(&file).unwrap();
@@ -83,8 +98,12 @@ fn both_object_at_the_same_record() {
     for at in (0..good.len()).step_by(37) {
         let mut bad = good.clone();
         bad[at] ^= 1;
-        let Ok(text) = String::from_utf8(bad.clone()) else { continue };
-        let Ok(events) = korg_verify::load_events(&text) else { continue };
+        let Ok(text) = String::from_utf8(bad.clone()) else {
+            continue;
+        };
+        let Ok(events) = korg_verify::load_events(&text) else {
+            continue;
+        };
         std::fs::write(&file, &bad).unwrap();
         let errors = korg_ledger::verify_chain(&events, None);
         assert!(!errors.is_empty());
@@ -96,9 +115,17 @@ fn both_object_at_the_same_record() {
             .iter()
             .filter_map(|error| error.strip_prefix("seq ")?.split(':').next()?.parse().ok())
             .collect();
-        let ours: Vec<u64> =
-            store.verify_journal().findings.iter().filter_map(|finding| finding.seq).collect();
-        assert_eq!(theirs.first(), ours.first(), "byte {at}: {theirs:?} {ours:?}");
+        let ours: Vec<u64> = store
+            .verify_journal()
+            .findings
+            .iter()
+            .filter_map(|finding| finding.seq)
+            .collect();
+        assert_eq!(
+            theirs.first(),
+            ours.first(),
+            "byte {at}: {theirs:?} {ours:?}"
+        );
         assert!(!ours.is_empty());
         tried += 1;
     }

@@ -26,7 +26,11 @@ mod parking_lot_free {
         }
 
         pub fn is(&self, value: &str) -> bool {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(value)
+            self.0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .as_deref()
+                == Some(value)
         }
     }
 }
@@ -56,7 +60,13 @@ impl Failpoints for Failing {
 
 pub fn failing() -> (Env, Arc<Failing>) {
     let faults = Arc::new(Failing::default());
-    (Env { failpoints: faults.clone(), ..support::env() }, faults)
+    (
+        Env {
+            failpoints: faults.clone(),
+            ..support::env()
+        },
+        faults,
+    )
 }
 
 /// Ends the process, with nothing run on the way out.
@@ -83,16 +93,26 @@ const POINT: &str = "ESCUREL_TEST_DIE_AT";
 /// Runs only in the child process of the test below.
 #[test]
 fn child() {
-    let Ok(plan) = std::env::var(POINT) else { return };
+    let Ok(plan) = std::env::var(POINT) else {
+        return;
+    };
     let (folder, plan) = plan.split_once('|').unwrap();
     let (point, count) = plan.split_once('|').unwrap();
-    let dying = Dying { point: point.into(), left: AtomicI64::new(count.parse().unwrap()) };
-    let env = Env { failpoints: Arc::new(dying), ..Env::system() };
+    let dying = Dying {
+        point: point.into(),
+        left: AtomicI64::new(count.parse().unwrap()),
+    };
+    let env = Env {
+        failpoints: Arc::new(dying),
+        ..Env::system()
+    };
     let store =
         FsStore::open_small(&support::vault(Path::new(folder)), env, SEGMENT, PACK).unwrap();
     store.scan();
     for n in 0..60 {
-        write_telling(&store, n, |line| io::stderr().lock().write_all(line.as_bytes()).unwrap());
+        write_telling(&store, n, |line| {
+            io::stderr().lock().write_all(line.as_bytes()).unwrap()
+        });
     }
 }
 
@@ -103,12 +123,26 @@ fn write_one(store: &FsStore, n: u64) {
 /// The order of a real write; a line is said for each thing that is certain.
 fn write_telling(store: &FsStore, n: u64, say: impl Fn(String)) {
     let path = format!("p{}.md", n % 3);
-    let noise = (1..60u64).map(|k| format!("{:x}", (n + 1).wrapping_mul(k).wrapping_mul(0x9E37_79B9_7F4A_7C15)));
-    let text = format!("version {n} {} {}", noise.collect::<String>(), "x".repeat(300));
-    let record = store.append(vec![version(&path, n, text.as_bytes())]).unwrap().remove(0);
+    let noise = (1..60u64).map(|k| {
+        format!(
+            "{:x}",
+            (n + 1).wrapping_mul(k).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        )
+    });
+    let text = format!(
+        "version {n} {} {}",
+        noise.collect::<String>(),
+        "x".repeat(300)
+    );
+    let record = store
+        .append(vec![version(&path, n, text.as_bytes())])
+        .unwrap()
+        .remove(0);
     say(format!("ack {} {text}\n", record.seq));
     let planned = store.read(&path).unwrap().map(|(bytes, _)| bytes);
-    store.replace(&path, planned.as_deref(), text.as_bytes()).unwrap();
+    store
+        .replace(&path, planned.as_deref(), text.as_bytes())
+        .unwrap();
     store.flush_files().unwrap();
     store.set_applied(record.seq).unwrap();
     say(format!("applied {}\n", record.seq));
@@ -143,7 +177,10 @@ fn die_at(point: &str, count: u32) {
         .stderr(Stdio::piped())
         .output()
         .unwrap();
-    assert!(!child.status.success(), "{point} was not reached {count} times");
+    assert!(
+        !child.status.success(),
+        "{point} was not reached {count} times"
+    );
     let said = String::from_utf8_lossy(&child.stderr).into_owned();
     check(dir.path(), &said, &format!("{point} {count}"));
 }
@@ -153,7 +190,10 @@ fn check(folder: &Path, said: &str, at: &str) {
     let (mut applied, mut erasing) = (0, Vec::new());
     for line in said.lines() {
         let mut words = line.splitn(3, ' ');
-        let (verb, seq) = (words.next(), words.next().and_then(|seq| seq.parse::<u64>().ok()));
+        let (verb, seq) = (
+            words.next(),
+            words.next().and_then(|seq| seq.parse::<u64>().ok()),
+        );
         match (verb, seq) {
             (Some("ack"), Some(seq)) => drop(acked.insert(seq, words.next().unwrap().to_owned())),
             (Some("applied"), Some(seq)) => applied = seq,
@@ -163,13 +203,19 @@ fn check(folder: &Path, said: &str, at: &str) {
     }
     let store = FsStore::open_small(&support::vault(folder), Env::system(), SEGMENT, PACK).unwrap();
     let records = all(&store);
-    assert!(store.head() as usize >= acked.len() && store.head() as usize <= acked.len() + 1, "{at}");
+    assert!(
+        store.head() as usize >= acked.len() && store.head() as usize <= acked.len() + 1,
+        "{at}"
+    );
     assert!(store.applied() >= applied, "{at}");
     for (seq, text) in &acked {
         let record = &records[*seq as usize - 1];
         match store.object(&record.content.unwrap().object) {
             Ok(content) => assert_eq!(content, text.as_bytes(), "{at}"),
-            Err(error) => assert!(error.code() == "content_erased" && erasing.contains(seq), "{at}: {error}"),
+            Err(error) => assert!(
+                error.code() == "content_erased" && erasing.contains(seq),
+                "{at}: {error}"
+            ),
         }
     }
     let report = store.verify_journal();
@@ -184,7 +230,10 @@ fn pages_are_whole(folder: &Path, store: &FsStore, at: &str) {
     let scan = store.scan();
     for file in &scan.files {
         let text = fs::read_to_string(folder.join(&file.path)).unwrap();
-        assert!(text.starts_with("version ") && text.ends_with(&"x".repeat(300)), "{at}: {text}");
+        assert!(
+            text.starts_with("version ") && text.ends_with(&"x".repeat(300)),
+            "{at}: {text}"
+        );
     }
     for entry in fs::read_dir(folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
@@ -219,7 +268,9 @@ fn a_failed_write_leaves_nothing_and_the_next_one_works() {
         failed |= store.flush_files().is_err();
         failed |= store.remove("p0.md", b"new").is_err();
         failed |= store.set_applied(store.head()).is_err();
-        failed |= store.erase(&[all(&store)[1].content.unwrap().object]).is_err();
+        failed |= store
+            .erase(&[all(&store)[1].content.unwrap().object])
+            .is_err();
         assert!(failed, "{point} was not reached");
         faults.heal();
         for n in 0..12 {

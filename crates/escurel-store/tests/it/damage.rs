@@ -16,7 +16,9 @@ fn journal(dir: &Path) -> PathBuf {
 
 fn fill(store: &dyn Store, count: u64) {
     for n in 0..count {
-        store.append(vec![version("a.md", n, format!("text {n}").as_bytes())]).unwrap();
+        store
+            .append(vec![version("a.md", n, format!("text {n}").as_bytes())])
+            .unwrap();
     }
 }
 
@@ -26,12 +28,21 @@ fn a_torn_tail_is_cut_at_every_byte() {
     fill(&open(dir.path()), 4);
     let file = journal(dir.path()).join("audit/00000001.jsonl");
     let good = fs::read(&file).unwrap();
-    let last = good[..good.len() - 1].iter().rposition(|b| *b == b'\n').unwrap() + 1;
+    let last = good[..good.len() - 1]
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .unwrap()
+        + 1;
     for cut in last..good.len() {
         fs::write(&file, &good[..cut]).unwrap();
         let store = open(dir.path());
         assert_eq!(store.head(), 3, "cut at {cut}");
-        assert_eq!(store.warnings().len(), usize::from(cut > last), "{:?}", store.warnings());
+        assert_eq!(
+            store.warnings().len(),
+            usize::from(cut > last),
+            "{:?}",
+            store.warnings()
+        );
         store.writable().unwrap();
         assert!(store.verify_journal().clean());
         let record = store.append(vec![version("b.md", 9, b"again")]).unwrap();
@@ -75,14 +86,24 @@ fn a_broken_middle_stops_writes_and_is_named() {
     let store = open(dir.path());
     let error = store.writable().unwrap_err();
     assert!(error.to_string().contains("record 4"), "{error}");
-    assert_eq!(store.append(vec![version("a.md", 1, b"")]).unwrap_err().code(), "journal_broken");
+    assert_eq!(
+        store
+            .append(vec![version("a.md", 1, b"")])
+            .unwrap_err()
+            .code(),
+        "journal_broken"
+    );
     let report = store.verify_journal();
     assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
     assert_eq!(report.findings[0].code, "record_changed");
     assert_eq!(report.findings[0].seq, Some(4));
     assert_eq!(report.records, 6);
     drop(store);
-    assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 6, "nothing was cut");
+    assert_eq!(
+        fs::read_to_string(&file).unwrap().lines().count(),
+        6,
+        "nothing was cut"
+    );
 }
 
 #[test]
@@ -90,7 +111,9 @@ fn the_last_record_is_not_cut_when_it_was_whole() {
     let dir = tempfile::tempdir().unwrap();
     fill(&open(dir.path()), 3);
     let file = journal(dir.path()).join("audit/00000001.jsonl");
-    let text = fs::read_to_string(&file).unwrap().replace("\"version\":2", "\"version\":1");
+    let text = fs::read_to_string(&file)
+        .unwrap()
+        .replace("\"version\":2", "\"version\":1");
     fs::write(&file, &text).unwrap();
     let store = open(dir.path());
     assert_eq!(store.writable().unwrap_err().code(), "journal_broken");
@@ -108,7 +131,10 @@ fn records_that_were_applied_cannot_vanish_unnoticed() {
     let text = fs::read_to_string(&file).unwrap();
     let shorter: Vec<&str> = text.lines().take(3).collect();
     fs::write(&file, shorter.join("\n") + "\n").unwrap();
-    assert_eq!(open(dir.path()).writable().unwrap_err().code(), "journal_broken");
+    assert_eq!(
+        open(dir.path()).writable().unwrap_err().code(),
+        "journal_broken"
+    );
 }
 
 #[test]
@@ -168,7 +194,10 @@ fn objects_are_missed_and_named() {
         let report = store.verify_journal();
         assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
         let finding = &report.findings[0];
-        assert_eq!((finding.code, finding.seq, finding.offset), ("pack_damaged", Some(1), Some(0)));
+        assert_eq!(
+            (finding.code, finding.seq, finding.offset),
+            ("pack_damaged", Some(1), Some(0))
+        );
         let id = records[0].content.unwrap().object;
         assert_eq!(finding.object, Some(id));
         assert_eq!(store.object(&id).unwrap_err().code(), "object_damaged");
@@ -180,7 +209,13 @@ fn objects_are_missed_and_named() {
     let report = store.verify_journal();
     assert_eq!(report.findings[0].code, "object_missing");
     assert_eq!(report.findings[0].seq, Some(1));
-    assert_eq!(store.object(&records[0].content.unwrap().object).unwrap_err().code(), "object_missing");
+    assert_eq!(
+        store
+            .object(&records[0].content.unwrap().object)
+            .unwrap_err()
+            .code(),
+        "object_missing"
+    );
 }
 
 #[test]
@@ -207,7 +242,9 @@ fn a_frame_with_another_objects_bytes_is_found() {
 /// CRC-32 (IEEE), written out so that the test does not trust the store's own.
 fn crc32(bytes: &[u8], start: u32) -> u32 {
     bytes.iter().fold(!start, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg())
+        })
     }) ^ !0
 }
 
@@ -227,7 +264,9 @@ fn memory_forgets_what_was_not_synced() {
     assert_eq!(store.read("person.md").unwrap().unwrap().0, b"saved");
     assert_eq!((store.head(), all(&store).len()), (3, 3));
     assert!(store.verify_journal().clean());
-    store.object(&all(&store)[2].content.unwrap().object).unwrap();
+    store
+        .object(&all(&store)[2].content.unwrap().object)
+        .unwrap();
 }
 
 #[test]
@@ -235,7 +274,10 @@ fn memory_survives_torn_writes() {
     for point in &escurel_store::FAILPOINTS[..5] {
         for torn in [0, 1, 40, 200, 500, 100_000] {
             let pausing = Arc::new(Pausing::new(point));
-            let store = MemStore::new(Env { failpoints: pausing.clone(), ..support::env() });
+            let store = MemStore::new(Env {
+                failpoints: pausing.clone(),
+                ..support::env()
+            });
             fill(&store, 2);
             pausing.armed.store(true, Ordering::SeqCst);
             std::thread::scope(|scope| {
@@ -266,7 +308,12 @@ struct Pausing {
 
 impl Pausing {
     fn new(point: &'static str) -> Self {
-        Self { point, armed: AtomicBool::new(false), arrived: unbounded(), go_on: unbounded() }
+        Self {
+            point,
+            armed: AtomicBool::new(false),
+            arrived: unbounded(),
+            go_on: unbounded(),
+        }
     }
 }
 

@@ -10,7 +10,12 @@ use escurel_store::{Env, FsStore, Paths, Removed, Replaced, RootState, Store};
 use crate::support::{open, vault};
 
 fn listed(store: &FsStore) -> Vec<String> {
-    store.scan().files.into_iter().map(|file| file.path).collect()
+    store
+        .scan()
+        .files
+        .into_iter()
+        .map(|file| file.path)
+        .collect()
 }
 
 fn write(dir: &Path, path: &str) {
@@ -24,8 +29,20 @@ fn only_pages_are_listed() {
     let dir = tempfile::tempdir().unwrap();
     let pages = ["A.MD", "a b/ü.md", "deep/er/x.markdown", "4913.md"];
     let others = [
-        "a.txt", ".hidden.md", ".git/x.md", "node_modules/x/y.md", "x.md~", ".#x.md", "x.md.tmp", "4913",
-        "x.md.swp", ".escurel/x.md", "tmp/.x.md.swp", "private/x.md", "drafts/y.md", "deep/er/own.md",
+        "a.txt",
+        ".hidden.md",
+        ".git/x.md",
+        "node_modules/x/y.md",
+        "x.md~",
+        ".#x.md",
+        "x.md.tmp",
+        "4913",
+        "x.md.swp",
+        ".escurel/x.md",
+        "tmp/.x.md.swp",
+        "private/x.md",
+        "drafts/y.md",
+        "deep/er/own.md",
     ];
     for path in pages.iter().chain(&others) {
         write(dir.path(), path);
@@ -34,7 +51,10 @@ fn only_pages_are_listed() {
     fs::write(dir.path().join("deep/.escurelignore"), "own.md\n").unwrap();
     fs::write(dir.path().join(".gitignore"), "*.MD\n").unwrap();
     let store = open(dir.path());
-    assert_eq!(listed(&store), ["4913.md", "A.MD", "a b/ü.md", "deep/er/x.markdown"]);
+    assert_eq!(
+        listed(&store),
+        ["4913.md", "A.MD", "a b/ü.md", "deep/er/x.markdown"]
+    );
 }
 
 #[test]
@@ -57,7 +77,10 @@ fn links_are_not_followed() {
     }
     assert!(store.replace("out/new/x.md", None, b"x").is_err());
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
-    assert_eq!(fs::read_to_string(outside.path().join("secret.md")).unwrap(), "secret.md");
+    assert_eq!(
+        fs::read_to_string(outside.path().join("secret.md")).unwrap(),
+        "secret.md"
+    );
 }
 
 #[test]
@@ -71,7 +94,10 @@ fn names_outside_utf8_are_read() {
     let path = &listed(&store)[0];
     assert_eq!(path, "d\\xFF/caf\\xE9\\x5C.md");
     assert_eq!(store.read(path).unwrap().unwrap().0, b"\xe9");
-    assert!(matches!(store.replace(path, Some(b"\xe9"), b"e").unwrap(), Replaced::Done(_)));
+    assert!(matches!(
+        store.replace(path, Some(b"\xe9"), b"e").unwrap(),
+        Replaced::Done(_)
+    ));
     assert_eq!(fs::read(dir.path().join(folder).join(name)).unwrap(), b"e");
 }
 
@@ -81,7 +107,13 @@ fn special_files_are_not_pages() {
     fs::create_dir(dir.path().join("folder.md")).unwrap();
     write(dir.path(), "folder.md/x.md");
     let fifo = dir.path().join("pipe.md");
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
     let store = open(dir.path());
     assert_eq!(listed(&store), ["folder.md/x.md"]);
     assert_eq!(store.read("pipe.md").unwrap(), None);
@@ -102,12 +134,24 @@ fn permissions_are_kept_and_respected() {
     mode("locked.md", 0o444);
     let store = open(dir.path());
     store.replace("group.md", Some(b"group.md"), b"x").unwrap();
-    let now = fs::metadata(dir.path().join("group.md")).unwrap().permissions().mode();
+    let now = fs::metadata(dir.path().join("group.md"))
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(now & 0o777, 0o660);
-    let error = store.replace("locked.md", Some(b"locked.md"), b"x").unwrap_err();
+    let error = store
+        .replace("locked.md", Some(b"locked.md"), b"x")
+        .unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
-    assert_eq!(fs::read(dir.path().join("locked.md")).unwrap(), b"locked.md");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "no temporary file is left");
+    assert_eq!(
+        fs::read(dir.path().join("locked.md")).unwrap(),
+        b"locked.md"
+    );
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        3,
+        "no temporary file is left"
+    );
 }
 
 #[test]
@@ -131,8 +175,13 @@ fn a_save_in_between_is_handed_back() {
         for n in 0..300 {
             let planned = store.read("a.md").unwrap().map(|(bytes, _)| bytes);
             let new = format!("ours {n}");
-            let replaced = store.replace("a.md", planned.as_deref(), new.as_bytes()).unwrap();
-            if let Replaced::Displaced { found: Some(found), .. } = replaced {
+            let replaced = store
+                .replace("a.md", planned.as_deref(), new.as_bytes())
+                .unwrap();
+            if let Replaced::Displaced {
+                found: Some(found), ..
+            } = replaced
+            {
                 assert_ne!(Some(&found), planned.as_ref());
                 seen.insert(found);
             }
@@ -141,8 +190,16 @@ fn a_save_in_between_is_handed_back() {
         (saver.join().unwrap(), seen.len())
     });
     assert!(saves.0 > 0);
-    let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert!(names.iter().all(|name| !name.to_string_lossy().contains(".tmp")), "{names:?}");
+    let names: Vec<_> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    assert!(
+        names
+            .iter()
+            .all(|name| !name.to_string_lossy().contains(".tmp")),
+        "{names:?}"
+    );
 }
 
 #[test]
@@ -157,7 +214,10 @@ fn a_folder_that_went_is_not_an_empty_one() {
     fs::rename(&folder, &aside).unwrap();
     let scan = store.scan();
     assert_eq!((scan.root, scan.files.len()), (RootState::Missing, 0));
-    assert!(store.read("a.md").is_err() && store.stat("a.md").is_err(), "it could not be looked at");
+    assert!(
+        store.read("a.md").is_err() && store.stat("a.md").is_err(),
+        "it could not be looked at"
+    );
     fs::rename(&aside, &folder).unwrap();
     assert_eq!(listed(&store), ["a.md"]);
 }
@@ -187,7 +247,10 @@ fn unreadable_folders_are_unknown() {
     let scan = store.scan();
     if !superuser {
         assert_eq!(scan.unknown.len(), 1);
-        assert_eq!((scan.unknown[0].path.as_str(), scan.unknown[0].is_dir), ("shut", true));
+        assert_eq!(
+            (scan.unknown[0].path.as_str(), scan.unknown[0].is_dir),
+            ("shut", true)
+        );
         assert!(store.read("shut/b.md").is_err());
     }
     assert_eq!(scan.root, RootState::Ok);
@@ -199,13 +262,23 @@ fn unreadable_folders_are_unknown() {
 fn leftovers_of_a_crash_are_cleaned_but_a_save_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     // SHA-256 of the empty text begins with e3b0c44298fc1c14.
-    write(dir.path(), "sub/.escurel-e3b0c44298fc1c14-0000000000000000-abcdef01-3.tmp");
-    fs::write(dir.path().join(".escurel-e3b0c44298fc1c14-e3b0c44298fc1c14-abcdef01-4.tmp"), "").unwrap();
+    write(
+        dir.path(),
+        "sub/.escurel-e3b0c44298fc1c14-0000000000000000-abcdef01-3.tmp",
+    );
+    fs::write(
+        dir.path()
+            .join(".escurel-e3b0c44298fc1c14-e3b0c44298fc1c14-abcdef01-4.tmp"),
+        "",
+    )
+    .unwrap();
     write(dir.path(), ".other.tmp");
     let store = open(dir.path());
     store.scan();
     assert_eq!(store.warnings().len(), 1, "{:?}", store.warnings());
-    let rescued: Vec<_> = fs::read_dir(dir.path().join(".escurel/rescued")).unwrap().collect();
+    let rescued: Vec<_> = fs::read_dir(dir.path().join(".escurel/rescued"))
+        .unwrap()
+        .collect();
     assert_eq!(rescued.len(), 1);
     assert!(dir.path().join(".other.tmp").exists());
     assert_eq!(fs::read_dir(dir.path().join("sub")).unwrap().count(), 0);

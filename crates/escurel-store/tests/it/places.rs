@@ -12,7 +12,10 @@ fn a_vault_gets_one_ignored_folder() {
     let dir = tempfile::tempdir().unwrap();
     let paths = vault(dir.path());
     assert_eq!((paths.layout, paths.read_only), (Layout::Vault, false));
-    assert_eq!(fs::read_to_string(dir.path().join(".escurel/.gitignore")).unwrap(), "*\n");
+    assert_eq!(
+        fs::read_to_string(dir.path().join(".escurel/.gitignore")).unwrap(),
+        "*\n"
+    );
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 
@@ -34,19 +37,41 @@ fn tenants_have_plain_names() {
     assert!(paths.pages.is_dir() && paths.journal.is_dir());
     assert!(paths.pages.ends_with("tenants/acme_1-x/markdown"));
     let long = "a".repeat(64);
-    for bad in ["", "..", "a/b", "Acme", "-a", "_a", "a.b", "ä", long.as_str(), "a\0"] {
-        assert_eq!(Paths::tenant(dir.path(), bad).unwrap_err().code(), "bad_tenant", "{bad}");
+    for bad in [
+        "",
+        "..",
+        "a/b",
+        "Acme",
+        "-a",
+        "_a",
+        "a.b",
+        "ä",
+        long.as_str(),
+        "a\0",
+    ] {
+        assert_eq!(
+            Paths::tenant(dir.path(), bad).unwrap_err().code(),
+            "bad_tenant",
+            "{bad}"
+        );
     }
     let found = Paths::detect(dir.path(), "acme_1-x", dir.path()).unwrap();
     assert_eq!(found, paths);
-    assert_eq!(Paths::detect(&paths.pages, "default", dir.path()).unwrap().layout, Layout::Vault);
+    assert_eq!(
+        Paths::detect(&paths.pages, "default", dir.path())
+            .unwrap()
+            .layout,
+        Layout::Vault
+    );
 }
 
 #[test]
 fn tenant_pages_are_below_markdown() {
     let dir = tempfile::tempdir().unwrap();
     let store = FsStore::open(&Paths::tenant(dir.path(), "t").unwrap(), Env::system()).unwrap();
-    store.replace("markdown/instances/a/b.md", None, b"x").unwrap();
+    store
+        .replace("markdown/instances/a/b.md", None, b"x")
+        .unwrap();
     assert_eq!(store.scan().files[0].path, "markdown/instances/a/b.md");
     for path in ["journal/a.md", "a.md", "markdown"] {
         assert!(store.replace(path, None, b"x").is_err(), "{path}");
@@ -78,10 +103,15 @@ fn one_owner_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     store.lock().unwrap().publish("127.0.0.1:8080").unwrap();
-    let error = FsStore::open(&vault(dir.path()), Env::system()).err().unwrap();
+    let error = FsStore::open(&vault(dir.path()), Env::system())
+        .err()
+        .unwrap();
     assert_eq!(error.code(), "lock_held");
     let text = error.to_string();
-    assert!(text.contains(&std::process::id().to_string()) && text.contains("127.0.0.1:8080"), "{text}");
+    assert!(
+        text.contains(&std::process::id().to_string()) && text.contains("127.0.0.1:8080"),
+        "{text}"
+    );
     drop(store);
     assert!(Lock::acquire(&vault(dir.path()).lock).unwrap().is_ok());
 }

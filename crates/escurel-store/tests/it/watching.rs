@@ -20,7 +20,11 @@ fn watch(folder: &Path) -> Watched {
     let store = open(folder);
     let (tx, changes) = unbounded();
     let watch = store.watch(tx).unwrap();
-    Watched { store, changes, _watch: watch }
+    Watched {
+        store,
+        changes,
+        _watch: watch,
+    }
 }
 
 impl Watched {
@@ -53,7 +57,10 @@ impl Watched {
     }
 
     fn silent(&self) {
-        assert_eq!(self.changes.recv_timeout(Duration::from_millis(200)).ok(), None);
+        assert_eq!(
+            self.changes.recv_timeout(Duration::from_millis(200)).ok(),
+            None
+        );
     }
 }
 
@@ -92,7 +99,10 @@ fn what_is_skipped_is_not_told() {
     fs::write(dir.path().join("private/x.md"), "").unwrap();
     fs::create_dir(dir.path().join(".git")).unwrap();
     fs::write(dir.path().join(".git/x.md"), "").unwrap();
-    watched.store.append(vec![escurel_store::conformance::version("a.md", 1, b"x")]).unwrap();
+    watched
+        .store
+        .append(vec![escurel_store::conformance::version("a.md", 1, b"x")])
+        .unwrap();
     watched.store.scan();
     watched.store.read("private/x.md").unwrap();
     watched.silent();
@@ -116,7 +126,11 @@ fn new_folders_are_told_with_what_is_in_them() {
     watched.exactly(&["whole/deep/n.md"]);
     fs::rename(dir.path().join("x"), dir.path().join("w")).unwrap();
     assert!(watched.told(&[]).1, "a folder that went asks for a rescan");
-    while watched.changes.recv_timeout(Duration::from_millis(200)).is_ok() {}
+    while watched
+        .changes
+        .recv_timeout(Duration::from_millis(200))
+        .is_ok()
+    {}
     fs::write(dir.path().join("w/y/z/b.md"), "").unwrap();
     watched.exactly(&["w/y/z/b.md"]);
 }
@@ -134,7 +148,11 @@ fn our_own_writes_are_told_once() {
 #[test]
 fn the_watch_ends_when_dropped() {
     let dir = tempfile::tempdir().unwrap();
-    let Watched { store, changes, _watch } = watch(dir.path());
+    let Watched {
+        store,
+        changes,
+        _watch,
+    } = watch(dir.path());
     drop(_watch);
     store.replace("a.md", None, b"1").unwrap();
     assert!(changes.recv_timeout(Duration::from_secs(2)).is_err());

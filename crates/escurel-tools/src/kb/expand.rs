@@ -140,11 +140,24 @@ impl Tool for Expand {
         argument_aliases: &[],
         numbered: &[],
         examples: &[
-            ("by path", r#"{"page_id": "markdown/instances/customer/acme-corp.md"}"#),
-            ("one section, by link", r#"{"page_id": "[[customer::acme-corp]]", "anchor": "Signals"}"#),
-            ("as it was", r#"{"page_id": "[[customer::acme-corp]]", "as_of": "2026-04-12T10:00:00Z"}"#),
+            (
+                "by path",
+                r#"{"page_id": "markdown/instances/customer/acme-corp.md"}"#,
+            ),
+            (
+                "one section, by link",
+                r#"{"page_id": "[[customer::acme-corp]]", "anchor": "Signals"}"#,
+            ),
+            (
+                "as it was",
+                r#"{"page_id": "[[customer::acme-corp]]", "as_of": "2026-04-12T10:00:00Z"}"#,
+            ),
         ],
-        cli: Cli { positional: &["page_id"], from_file: &[], table },
+        cli: Cli {
+            positional: &["page_id"],
+            from_file: &[],
+            table,
+        },
     };
     type Output = Expanded;
 
@@ -159,7 +172,10 @@ impl Tool for Expand {
             max_chars: self.max_chars.unwrap_or(DEFAULT_MAX_CHARS),
         };
         Ok(match cx.kb.expand(cx.caller, &request)? {
-            None => Expanded { page: None, content: None },
+            None => Expanded {
+                page: None,
+                content: None,
+            },
             Some(found) => Expanded::from(found),
         })
     }
@@ -186,7 +202,14 @@ impl From<core::Expanded> for Expanded {
         let content = Content {
             frontmatter: e.frontmatter,
             body: e.body,
-            blocks: e.blocks.into_iter().map(|b| Block { anchor: b.anchor, content: b.content }).collect(),
+            blocks: e
+                .blocks
+                .into_iter()
+                .map(|b| Block {
+                    anchor: b.anchor,
+                    content: b.content,
+                })
+                .collect(),
             wikilinks_out: e.links.into_iter().map(LinkOut::from).collect(),
             backend_projection: None,
             chunks_total: None,
@@ -195,15 +218,26 @@ impl From<core::Expanded> for Expanded {
             next_anchor: e.next_anchor,
             newer_exists: e.newer_exists,
             issues: e.issues.into_iter().map(Issue::from).collect(),
-            shadow: e.shadow.map(|s| Shadow { base_page_id: s.base_page_id, pack: s.pack, base: s.base }),
+            shadow: e.shadow.map(|s| Shadow {
+                base_page_id: s.base_page_id,
+                pack: s.pack,
+                base: s.base,
+            }),
         };
-        Expanded { page: Some(e.page.into()), content: Some(content) }
+        Expanded {
+            page: Some(e.page.into()),
+            content: Some(content),
+        }
     }
 }
 
 impl From<core::OutLink> for LinkOut {
     fn from(l: core::OutLink) -> LinkOut {
-        LinkOut { link: l.link.into(), relation: l.relation, page_id: l.page_id }
+        LinkOut {
+            link: l.link.into(),
+            relation: l.relation,
+            page_id: l.page_id,
+        }
     }
 }
 
@@ -219,7 +253,11 @@ fn table(answer: &Value) -> Table {
     let frontmatter = answer["frontmatter"].as_object().into_iter().flatten();
     rows.extend(frontmatter.map(|(key, value)| row(key, cell(Some(value)))));
     let body = answer["body"].as_str().unwrap_or_default();
-    let table = Table { headers: vec!["Key".into(), "Value".into()], rows, footer: Some(body.to_owned()) };
+    let table = Table {
+        headers: vec!["Key".into(), "Value".into()],
+        rows,
+        footer: Some(body.to_owned()),
+    };
     match answer["next_anchor"].as_str() {
         Some(anchor) => table.note(format!("\n[cut; go on with --anchor {anchor}]")),
         None if answer["truncated"] == true => table.note("\n[cut; use a larger --max-chars]"),
@@ -234,7 +272,11 @@ mod tests {
     #[test]
     fn versions_are_read() {
         let check = |text: &str, expect: Option<u64>| {
-            assert_eq!(VersionArgument::Text(text.into()).number().ok(), expect, "{text}");
+            assert_eq!(
+                VersionArgument::Text(text.into()).number().ok(),
+                expect,
+                "{text}"
+            );
         };
         check("v3", Some(3));
         check("3", Some(3));

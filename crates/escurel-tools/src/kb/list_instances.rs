@@ -99,12 +99,26 @@ impl Tool for ListInstances {
         quota: Quota::Query,
         run: Run::InlineWithout("as_of"),
         argument_aliases: &[],
-        numbered: &[Numbered { code: Code::CursorInvalid, at: None, number: -32602 }],
+        numbered: &[Numbered {
+            code: Code::CursorInvalid,
+            at: None,
+            number: -32602,
+        }],
         examples: &[
-            ("the latest meetings", r#"{"skill_id": "meeting", "order_by": "at desc", "limit": 10}"#),
-            ("customers at risk", r#"{"skill_id": "customer", "frontmatter_key": "status", "frontmatter_value": "at_risk"}"#),
+            (
+                "the latest meetings",
+                r#"{"skill_id": "meeting", "order_by": "at desc", "limit": 10}"#,
+            ),
+            (
+                "customers at risk",
+                r#"{"skill_id": "customer", "frontmatter_key": "status", "frontmatter_value": "at_risk"}"#,
+            ),
         ],
-        cli: Cli { positional: &["skill_id"], from_file: &[], table },
+        cli: Cli {
+            positional: &["skill_id"],
+            from_file: &[],
+            table,
+        },
     };
     type Output = InstanceList;
 
@@ -124,12 +138,18 @@ impl Tool for ListInstances {
         };
         let found = cx.kb.list_instances(cx.caller, &request)?;
         let instances = found.instances.into_iter().map(Instance::from).collect();
-        Ok(InstanceList { instances, next_cursor: found.next_cursor })
+        Ok(InstanceList {
+            instances,
+            next_cursor: found.next_cursor,
+        })
     }
 }
 
 /// Half a condition is refused: without it the list would be a wrong answer.
-fn condition(key: Option<String>, value: Option<Scalar>) -> Result<Option<(String, String)>, Refusal> {
+fn condition(
+    key: Option<String>,
+    value: Option<Scalar>,
+) -> Result<Option<(String, String)>, Refusal> {
     let lacks = |given: &str, lacking: &'static str| {
         let message = format!("{lacking}: required when {given} is given.");
         Err(Refusal::new(Code::InvalidArgument, message).at(lacking))
@@ -158,7 +178,12 @@ impl From<core::InstanceRow> for Instance {
 }
 
 fn table(answer: &Value) -> Table {
-    let columns = [("At", "/at"), ("Id", "/slug"), ("Title", "/title"), ("Page", "/page_id")];
+    let columns = [
+        ("At", "/at"),
+        ("Id", "/slug"),
+        ("Title", "/title"),
+        ("Page", "/page_id"),
+    ];
     let table = Table::of(answer, "/instances", &columns).counted("page", "pages");
     match answer["next_cursor"].as_str() {
         Some(cursor) => table.note(format!("there are more: --cursor {cursor}")),

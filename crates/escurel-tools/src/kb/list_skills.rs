@@ -1,5 +1,5 @@
-use escurel_core::api as core;
 use escurel_core::Refusal;
+use escurel_core::api as core;
 use escurel_md as md;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -174,7 +174,11 @@ impl Tool for ListSkills {
         argument_aliases: &[],
         numbered: &[],
         examples: &[("all of them", "{}")],
-        cli: Cli { positional: &[], from_file: &[], table },
+        cli: Cli {
+            positional: &[],
+            from_file: &[],
+            table,
+        },
     };
     type Output = Skills;
 
@@ -182,7 +186,9 @@ impl Tool for ListSkills {
         // Group names tell who works on what, so they are for administrators.
         let admin = cx.caller.is_admin();
         let rows = cx.kb.list_skills(cx.caller)?;
-        Ok(Skills { skills: rows.into_iter().map(|row| Skill::of(row, admin)).collect() })
+        Ok(Skills {
+            skills: rows.into_iter().map(|row| Skill::of(row, admin)).collect(),
+        })
     }
 }
 
@@ -220,7 +226,12 @@ impl Capabilities {
             BackendKind::SqlView => (false, Page, SearchKind::LateMaterialized),
             BackendKind::Openapi | BackendKind::Mcp => (false, Page, SearchKind::None),
         };
-        Capabilities { writable, granularity, search, supports_crdt: writable }
+        Capabilities {
+            writable,
+            granularity,
+            search,
+            supports_crdt: writable,
+        }
     }
 }
 
@@ -263,21 +274,50 @@ impl From<&md::Param> for Param {
             md::ParamKind::Boolean => ParamKind::Boolean,
         };
         let (label, description) = (p.label.clone(), p.description.clone());
-        Param { name: p.name.clone(), kind, required: p.required, label, description }
+        Param {
+            name: p.name.clone(),
+            kind,
+            required: p.required,
+            label,
+            description,
+        }
     }
 }
 
 impl From<&md::Acl> for Acl {
     fn from(acl: &md::Acl) -> Acl {
-        let md::Acl { read, create, update, delete } = acl.clone();
-        Acl { read, create, update, delete }
+        let md::Acl {
+            read,
+            create,
+            update,
+            delete,
+        } = acl.clone();
+        Acl {
+            read,
+            create,
+            update,
+            delete,
+        }
     }
 }
 
 fn table(answer: &Value) -> Table {
-    let columns = [("Skill", "/id"), ("Pages", "/instances"), ("Requires", "/required_frontmatter"), ("Description", "/description")];
+    let columns = [
+        ("Skill", "/id"),
+        ("Pages", "/instances"),
+        ("Requires", "/required_frontmatter"),
+        ("Description", "/description"),
+    ];
     let table = Table::of(answer, "/skills", &columns);
-    let pages = answer["skills"].as_array().into_iter().flatten().filter_map(|s| s["instances"].as_u64()).sum::<u64>();
+    let pages = answer["skills"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|s| s["instances"].as_u64())
+        .sum::<u64>();
     let skills = table.rows.len();
-    table.footer(format!("{skills} skills, {} pages", cell(Some(&pages.into()))))
+    table.footer(format!(
+        "{skills} skills, {} pages",
+        cell(Some(&pages.into()))
+    ))
 }

@@ -37,18 +37,32 @@ impl Tool for ListSnapshots {
         run: Run::Blocking,
         argument_aliases: &[],
         numbered: &[],
-        examples: &[("a customer's history", r#"{"page_id": "[[customer::acme-corp]]"}"#)],
-        cli: Cli { positional: &["page_id"], from_file: &[], table },
+        examples: &[(
+            "a customer's history",
+            r#"{"page_id": "[[customer::acme-corp]]"}"#,
+        )],
+        cli: Cli {
+            positional: &["page_id"],
+            from_file: &[],
+            table,
+        },
     };
     type Output = Snapshots;
 
     fn call(self, cx: &Call<'_>) -> Result<Snapshots, Refusal> {
-        Ok(Snapshots { snapshots: cx.kb.list_snapshots(cx.caller, &self.page_id)? })
+        Ok(Snapshots {
+            snapshots: cx.kb.list_snapshots(cx.caller, &self.page_id)?,
+        })
     }
 }
 
 fn table(answer: &Value) -> Table {
     let instants = answer["snapshots"].as_array().into_iter().flatten();
     let rows = instants.map(|at| vec![cell(Some(at))]).collect();
-    Table { headers: vec!["Since".into()], rows, footer: None }.counted("version", "versions")
+    Table {
+        headers: vec!["Since".into()],
+        rows,
+        footer: None,
+    }
+    .counted("version", "versions")
 }

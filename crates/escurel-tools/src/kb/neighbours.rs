@@ -1,5 +1,5 @@
-use escurel_core::api as core;
 use escurel_core::Refusal;
+use escurel_core::api as core;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -91,10 +91,20 @@ impl Tool for Neighbours {
         argument_aliases: &[],
         numbered: &[],
         examples: &[
-            ("who mentions Acme", r#"{"page_id": "[[customer::acme-corp]]", "direction": "in"}"#),
-            ("meetings and decisions around it, newest first", r#"{"page_id": "[[customer::acme-corp]]", "link_skill_in": ["meeting", "decision"], "order_by": "at desc", "limit": 20}"#),
+            (
+                "who mentions Acme",
+                r#"{"page_id": "[[customer::acme-corp]]", "direction": "in"}"#,
+            ),
+            (
+                "meetings and decisions around it, newest first",
+                r#"{"page_id": "[[customer::acme-corp]]", "link_skill_in": ["meeting", "decision"], "order_by": "at desc", "limit": 20}"#,
+            ),
         ],
-        cli: Cli { positional: &["page_id"], from_file: &[], table },
+        cli: Cli {
+            positional: &["page_id"],
+            from_file: &[],
+            table,
+        },
     };
     type Output = Edges;
 
@@ -114,7 +124,10 @@ impl Tool for Neighbours {
             limit: Some(self.limit.unwrap_or(DEFAULT_LIMIT)),
         };
         let found = cx.kb.neighbours(cx.caller, &request)?;
-        Ok(Edges { edges: found.edges.into_iter().map(Edge::from).collect(), truncated: found.truncated })
+        Ok(Edges {
+            edges: found.edges.into_iter().map(Edge::from).collect(),
+            truncated: found.truncated,
+        })
     }
 }
 
@@ -135,7 +148,16 @@ impl From<core::NeighbourEdge> for Edge {
 }
 
 fn table(answer: &Value) -> Table {
-    let columns = [("From", "/src_page"), ("Relation", "/relation"), ("To", "/dst_page"), ("Anchor", "/dst_anchor")];
+    let columns = [
+        ("From", "/src_page"),
+        ("Relation", "/relation"),
+        ("To", "/dst_page"),
+        ("Anchor", "/dst_anchor"),
+    ];
     let table = Table::of(answer, "/edges", &columns).counted("link", "links");
-    if answer["truncated"] == true { table.note("there are more; raise --limit") } else { table }
+    if answer["truncated"] == true {
+        table.note("there are more; raise --limit")
+    } else {
+        table
+    }
 }

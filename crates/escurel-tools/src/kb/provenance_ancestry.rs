@@ -1,5 +1,5 @@
-use escurel_core::api as core;
 use escurel_core::Refusal;
+use escurel_core::api as core;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -88,20 +88,41 @@ impl Tool for ProvenanceAncestry {
         effect: Effect::Read,
         quota: Quota::Query,
         run: Run::Blocking,
-        argument_aliases: &[("from_page", "page_id"), ("from_page_id", "page_id"), ("to_page_id", "to_page")],
+        argument_aliases: &[
+            ("from_page", "page_id"),
+            ("from_page_id", "page_id"),
+            ("to_page_id", "to_page"),
+        ],
         numbered: &[],
         examples: &[
-            ("everything a result rests on", r#"{"page_id": "[[result::churn-model]]"}"#),
-            ("what would fall with an expectation", r#"{"page_id": "[[expectation::acme-renewal]]", "direction": "down", "relations": ["motivated_by", "derived_from"]}"#),
-            ("how a decision leads back to a data set", r#"{"page_id": "[[decision::new-pricing]]", "to_page": "[[dataset::usage-2026]]", "max_hops": 8}"#),
+            (
+                "everything a result rests on",
+                r#"{"page_id": "[[result::churn-model]]"}"#,
+            ),
+            (
+                "what would fall with an expectation",
+                r#"{"page_id": "[[expectation::acme-renewal]]", "direction": "down", "relations": ["motivated_by", "derived_from"]}"#,
+            ),
+            (
+                "how a decision leads back to a data set",
+                r#"{"page_id": "[[decision::new-pricing]]", "to_page": "[[dataset::usage-2026]]", "max_hops": 8}"#,
+            ),
         ],
-        cli: Cli { positional: &["page_id"], from_file: &[], table },
+        cli: Cli {
+            positional: &["page_id"],
+            from_file: &[],
+            table,
+        },
     };
     type Output = Ancestry;
 
     fn call(self, cx: &Call<'_>) -> Result<Ancestry, Refusal> {
         let hops = self.max_hops.and_then(|n| u32::try_from(n).ok());
-        let hops = if self.max_hops.is_some() { hops.unwrap_or(MOST_HOPS) } else { DEFAULT_HOPS };
+        let hops = if self.max_hops.is_some() {
+            hops.unwrap_or(MOST_HOPS)
+        } else {
+            DEFAULT_HOPS
+        };
         let request = core::AncestryRequest {
             page_id: self.page_id,
             up: !matches!(self.direction, Some(Direction::Down)),
@@ -117,9 +138,10 @@ impl Tool for ProvenanceAncestry {
 impl From<core::Ancestry> for Ancestry {
     fn from(ancestry: core::Ancestry) -> Ancestry {
         match ancestry {
-            core::Ancestry::Walk(hops) => {
-                Ancestry { hops: Some(hops.into_iter().map(Hop::from).collect()), ..Ancestry::default() }
-            }
+            core::Ancestry::Walk(hops) => Ancestry {
+                hops: Some(hops.into_iter().map(Hop::from).collect()),
+                ..Ancestry::default()
+            },
             core::Ancestry::Path(path) => Ancestry {
                 reachable: Some(path.is_some()),
                 depth: path.as_ref().map(|p| p.len().saturating_sub(1)),
@@ -132,17 +154,38 @@ impl From<core::Ancestry> for Ancestry {
 
 impl From<core::AncestryHop> for Hop {
     fn from(h: core::AncestryHop) -> Hop {
-        Hop { page_id: h.page_id, skill: h.skill, relation: h.relation, depth: h.depth }
+        Hop {
+            page_id: h.page_id,
+            skill: h.skill,
+            relation: h.relation,
+            depth: h.depth,
+        }
     }
 }
 
 fn table(answer: &Value) -> Table {
     if answer["reachable"].is_null() {
-        let columns = [("Steps", "/depth"), ("Relation", "/relation"), ("Skill", "/skill"), ("Page", "/page_id")];
+        let columns = [
+            ("Steps", "/depth"),
+            ("Relation", "/relation"),
+            ("Skill", "/skill"),
+            ("Page", "/page_id"),
+        ];
         return Table::of(answer, "/hops", &columns).counted("page", "pages");
     }
     let path = answer["path"].as_array().into_iter().flatten();
-    let rows = path.enumerate().map(|(i, page)| vec![i.to_string(), cell(Some(page))]).collect();
-    let footer = if answer["reachable"] == true { "reachable" } else { "not reachable" };
-    Table { headers: vec!["Steps".into(), "Page".into()], rows, footer: Some(footer.into()) }
+    let rows = path
+        .enumerate()
+        .map(|(i, page)| vec![i.to_string(), cell(Some(page))])
+        .collect();
+    let footer = if answer["reachable"] == true {
+        "reachable"
+    } else {
+        "not reachable"
+    };
+    Table {
+        headers: vec!["Steps".into(), "Page".into()],
+        rows,
+        footer: Some(footer.into()),
+    }
 }

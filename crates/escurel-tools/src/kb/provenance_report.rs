@@ -87,12 +87,23 @@ impl Tool for ProvenanceReport {
         quota: Quota::Query,
         run: Run::Blocking,
         argument_aliases: &[],
-        numbered: &[Numbered { code: Code::InvalidArgument, at: Some("kind"), number: -32602 }],
+        numbered: &[Numbered {
+            code: Code::InvalidArgument,
+            at: Some("kind"),
+            number: -32602,
+        }],
         examples: &[
             ("decisions to look at again", r#"{"kind": "drift"}"#),
-            ("expectations that no longer hold", r#"{"kind": "abandoned", "skill": "expectation"}"#),
+            (
+                "expectations that no longer hold",
+                r#"{"kind": "abandoned", "skill": "expectation"}"#,
+            ),
         ],
-        cli: Cli { positional: &["kind"], from_file: &[], table },
+        cli: Cli {
+            positional: &["kind"],
+            from_file: &[],
+            table,
+        },
     };
     type Output = ReportAnswer;
 
@@ -101,11 +112,17 @@ impl Tool for ProvenanceReport {
             Kind::Drift => core::ReportKind::Drift,
             Kind::Abandoned => core::ReportKind::Abandoned,
         };
-        let rows = match cx.kb.provenance_report(cx.caller, kind, self.skill.as_deref())? {
+        let rows = match cx
+            .kb
+            .provenance_report(cx.caller, kind, self.skill.as_deref())?
+        {
             core::Report::Drift(rows) => rows.into_iter().map(Row::from).collect(),
             core::Report::Abandoned(rows) => rows.into_iter().map(Row::from).collect(),
         };
-        Ok(ReportAnswer { kind: self.kind, rows })
+        Ok(ReportAnswer {
+            kind: self.kind,
+            rows,
+        })
     }
 }
 
@@ -125,7 +142,12 @@ impl From<core::DriftRow> for Row {
 
 impl From<core::AbandonedRow> for Row {
     fn from(r: core::AbandonedRow) -> Row {
-        Row { page_id: Some(r.page_id), skill: Some(r.skill), via: Some(r.via), ..Row::default() }
+        Row {
+            page_id: Some(r.page_id),
+            skill: Some(r.skill),
+            via: Some(r.via),
+            ..Row::default()
+        }
     }
 }
 

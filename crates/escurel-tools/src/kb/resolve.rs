@@ -61,15 +61,24 @@ impl Tool for Resolve {
         numbered: &[],
         examples: &[
             ("a typed link", r#"{"wikilink": "[[customer::acme-corp]]"}"#),
-            ("a heading of a pinned version", r#"{"wikilink": "[[customer::acme-corp#Signals@v3]]"}"#),
+            (
+                "a heading of a pinned version",
+                r#"{"wikilink": "[[customer::acme-corp#Signals@v3]]"}"#,
+            ),
             ("a title", r#"{"wikilink": "[[Acme Corp]]"}"#),
         ],
-        cli: Cli { positional: &["wikilink"], from_file: &[], table },
+        cli: Cli {
+            positional: &["wikilink"],
+            from_file: &[],
+            table,
+        },
     };
     type Output = Resolved;
 
     fn call(self, cx: &Call<'_>) -> Result<Resolved, Refusal> {
-        let r = cx.kb.resolve(cx.caller, &self.wikilink, self.scenario.as_deref())?;
+        let r = cx
+            .kb
+            .resolve(cx.caller, &self.wikilink, self.scenario.as_deref())?;
         Ok(Resolved {
             parsed: r.parsed.into(),
             exists: r.page.is_some(),
@@ -83,21 +92,40 @@ impl Tool for Resolve {
 }
 
 fn table(answer: &Value) -> Table {
-    let columns = [("Page", "/page_id"), ("Skill", "/skill"), ("Title", "/title"), ("Version", "/version")];
+    let columns = [
+        ("Page", "/page_id"),
+        ("Skill", "/skill"),
+        ("Title", "/title"),
+        ("Version", "/version"),
+    ];
     let one = [answer["page"].clone()];
-    let pages = if answer["exists"] == true { Value::from(one.to_vec()) } else { answer["candidates"].clone() };
+    let pages = if answer["exists"] == true {
+        Value::from(one.to_vec())
+    } else {
+        answer["candidates"].clone()
+    };
     let mut table = Table::of(&pages, "", &columns);
     if answer["exists"] != true {
         let none = table.rows.is_empty();
-        table = table.footer(if none { "no such page" } else { "ambiguous: the name fits these pages" });
+        table = table.footer(if none {
+            "no such page"
+        } else {
+            "ambiguous: the name fits these pages"
+        });
     }
-    for (field, text) in [("anchor_exists", "the page has no such anchor"), ("version_exists", "no such version")] {
+    for (field, text) in [
+        ("anchor_exists", "the page has no such anchor"),
+        ("version_exists", "no such version"),
+    ] {
         if answer[field] == false {
             table = table.note(text);
         }
     }
     if answer["newer_exists"] == true {
-        table = table.note(format!("newer than the pinned {}", cell(answer.pointer("/parsed/version"))));
+        table = table.note(format!(
+            "newer than the pinned {}",
+            cell(answer.pointer("/parsed/version"))
+        ));
     }
     table
 }

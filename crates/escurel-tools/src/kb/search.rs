@@ -141,12 +141,28 @@ impl Tool for Search {
         numbered: &[],
         examples: &[
             ("one question", r#"{"q": "acme renewal risk"}"#),
-            ("several phrasings, pages instead of passages", r#"{"queries": ["acme renewal", "will acme churn"], "granularity": "page", "k": 5}"#),
-            ("recent meetings about Acme", r#"{"q": "acme", "skill": "meeting", "filter": {"at": {">=": "2026-04-01"}}}"#),
-            ("open or contested, and without an owner", r#"{"q": "pricing", "filter": {"status": {"in": ["open", "contested"]}, "owner": null}}"#),
-            ("inside one page", r#"{"q": "notice period", "page_id": "[[customer::acme-corp]]"}"#),
+            (
+                "several phrasings, pages instead of passages",
+                r#"{"queries": ["acme renewal", "will acme churn"], "granularity": "page", "k": 5}"#,
+            ),
+            (
+                "recent meetings about Acme",
+                r#"{"q": "acme", "skill": "meeting", "filter": {"at": {">=": "2026-04-01"}}}"#,
+            ),
+            (
+                "open or contested, and without an owner",
+                r#"{"q": "pricing", "filter": {"status": {"in": ["open", "contested"]}, "owner": null}}"#,
+            ),
+            (
+                "inside one page",
+                r#"{"q": "notice period", "page_id": "[[customer::acme-corp]]"}"#,
+            ),
         ],
-        cli: Cli { positional: &["q"], from_file: &[], table },
+        cli: Cli {
+            positional: &["q"],
+            from_file: &[],
+            table,
+        },
     };
     type Output = Hits;
 
@@ -191,7 +207,12 @@ fn phrasings(q: Option<String>, queries: Option<Vec<String>>) -> Result<Vec<Stri
     let bad = |at: &str, message: &str| Err(Refusal::new(Code::InvalidArgument, message).at(at));
     let (at, mut given) = match (q, queries) {
         (Some(_), Some(_)) => return bad("queries", "q, queries: give one of the two, not both."),
-        (None, None) => return bad("q", "q: required, unless queries is given; expected a string."),
+        (None, None) => {
+            return bad(
+                "q",
+                "q: required, unless queries is given; expected a string.",
+            );
+        }
         (Some(q), None) => ("q", vec![q]),
         (None, Some(queries)) => ("queries", queries),
     };
@@ -222,7 +243,10 @@ impl From<core::SearchHit> for Hit {
 
 /// Byte ranges as ranges of characters, in one pass over the text.
 fn in_characters(text: &str, ranges: &[(u32, u32)]) -> Vec<[usize; 2]> {
-    let mut ends: Vec<usize> = ranges.iter().flat_map(|&(a, b)| [a as usize, b as usize]).collect();
+    let mut ends: Vec<usize> = ranges
+        .iter()
+        .flat_map(|&(a, b)| [a as usize, b as usize])
+        .collect();
     ends.sort_unstable();
     ends.dedup();
     let mut wanted = ends.iter().copied().peekable();
@@ -235,8 +259,14 @@ fn in_characters(text: &str, ranges: &[(u32, u32)]) -> Vec<[usize; 2]> {
         characters += 1;
     }
     at.resize(ends.len(), characters);
-    let position = |byte: u32| ends.binary_search(&(byte as usize)).map_or(characters, |i| at[i]);
-    ranges.iter().map(|&(a, b)| [position(a), position(b)]).collect()
+    let position = |byte: u32| {
+        ends.binary_search(&(byte as usize))
+            .map_or(characters, |i| at[i])
+    };
+    ranges
+        .iter()
+        .map(|&(a, b)| [position(a), position(b)])
+        .collect()
 }
 
 impl From<core::LaneState> for Lane {
@@ -246,12 +276,21 @@ impl From<core::LaneState> for Lane {
             "off" => LaneState::Off,
             _ => LaneState::Lagging,
         };
-        Lane { lane: l.lane.to_owned(), state, detail: l.detail }
+        Lane {
+            lane: l.lane.to_owned(),
+            state,
+            detail: l.detail,
+        }
     }
 }
 
 fn table(answer: &Value) -> Table {
-    let columns = [("Score", "/score"), ("Page", "/page_id"), ("At", "/anchor"), ("Passage", "/snippet")];
+    let columns = [
+        ("Score", "/score"),
+        ("Page", "/page_id"),
+        ("At", "/anchor"),
+        ("Passage", "/snippet"),
+    ];
     let mut table = Table::of(answer, "/hits", &columns).counted("hit", "hits");
     for row in &mut table.rows {
         if let Ok(score) = row[0].parse::<f64>() {
@@ -281,7 +320,8 @@ mod tests {
     fn one_of_q_and_queries() {
         let check = |q: Option<&str>, queries: Option<&[&str]>, expect: Result<&[&str], &str>| {
             let queries = queries.map(|q| q.iter().map(|s| (*s).to_owned()).collect());
-            let got = phrasings(q.map(str::to_owned), queries).map_err(|r| r.location.unwrap_or_default());
+            let got = phrasings(q.map(str::to_owned), queries)
+                .map_err(|r| r.location.unwrap_or_default());
             let expect = expect.map(|e| e.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
             assert_eq!(got, expect.map_err(str::to_owned));
         };

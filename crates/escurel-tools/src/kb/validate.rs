@@ -45,17 +45,34 @@ impl Tool for Validate {
         argument_aliases: &[],
         numbered: &[],
         examples: &[
-            ("a new meeting page", r##"{"content": "---\ntype: instance\nskill: meeting\nid: acme-review\nat: 2026-04-12T10:00:00Z\n---\n# Acme review\n\nWith [[customer::acme-corp]].\n"}"##),
-            ("a new text for a page", r##"{"content": "# Acme Corp\n", "as_page_id": "[[customer::acme-corp]]"}"##),
+            (
+                "a new meeting page",
+                r##"{"content": "---\ntype: instance\nskill: meeting\nid: acme-review\nat: 2026-04-12T10:00:00Z\n---\n# Acme review\n\nWith [[customer::acme-corp]].\n"}"##,
+            ),
+            (
+                "a new text for a page",
+                r##"{"content": "# Acme Corp\n", "as_page_id": "[[customer::acme-corp]]"}"##,
+            ),
         ],
-        cli: Cli { positional: &["content"], from_file: &["content"], table },
+        cli: Cli {
+            positional: &["content"],
+            from_file: &["content"],
+            table,
+        },
     };
     type Output = Verdict;
 
     fn call(self, cx: &Call<'_>) -> Result<Verdict, Refusal> {
-        let issues = cx.kb.validate(cx.caller, &self.content, self.as_page_id.as_deref())?;
-        let ok = issues.iter().all(|i| i.severity != escurel_md::Severity::Error);
-        Ok(Verdict { ok, issues: issues.into_iter().map(Issue::from).collect() })
+        let issues = cx
+            .kb
+            .validate(cx.caller, &self.content, self.as_page_id.as_deref())?;
+        let ok = issues
+            .iter()
+            .all(|i| i.severity != escurel_md::Severity::Error);
+        Ok(Verdict {
+            ok,
+            issues: issues.into_iter().map(Issue::from).collect(),
+        })
     }
 }
 

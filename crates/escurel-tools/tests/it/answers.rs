@@ -75,7 +75,12 @@ const SHIP: &str = "markdown/instances/decision/ship.md";
 static KB: LazyLock<Arc<Kb>> = LazyLock::new(|| Kb::in_memory(CORPUS));
 
 fn run(caller: &Caller, name: &str, arguments: Value) -> Result<Value, DispatchError> {
-    let answer = dispatch(Catalog::standard(), &Call { kb: &KB, caller }, name, arguments)?;
+    let answer = dispatch(
+        Catalog::standard(),
+        &Call { kb: &KB, caller },
+        name,
+        arguments,
+    )?;
     Ok(serde_json::from_str(&answer).unwrap())
 }
 
@@ -87,10 +92,16 @@ fn ask(name: &str, arguments: Value) -> Value {
 
 #[track_caller]
 fn ask_as(caller: &Caller, name: &str, arguments: Value) -> Value {
-    let answer = run(caller, name, arguments.clone()).unwrap_or_else(|e| panic!("{name} {arguments}: {e}"));
-    let list: Vec<Value> = serde_json::from_str(&Catalog::standard().list_json(caller, false)).unwrap();
+    let answer =
+        run(caller, name, arguments.clone()).unwrap_or_else(|e| panic!("{name} {arguments}: {e}"));
+    let list: Vec<Value> =
+        serde_json::from_str(&Catalog::standard().list_json(caller, false)).unwrap();
     let tool = list.iter().find(|t| t["name"] == name).unwrap();
-    assert_eq!(problems(&tool["outputSchema"], &answer), Vec::<String>::new(), "{name} {arguments}");
+    assert_eq!(
+        problems(&tool["outputSchema"], &answer),
+        Vec::<String>::new(),
+        "{name} {arguments}"
+    );
     render_table(name, &answer);
     answer
 }
@@ -106,7 +117,10 @@ fn refused(name: &str, arguments: Value, code: Code) {
 /// The texts at `field` of the list at `list`.
 fn texts<'a>(answer: &'a Value, list: &str, field: &str) -> Vec<&'a str> {
     let items = answer[list].as_array().map_or(&[][..], Vec::as_slice);
-    items.iter().map(|i| i[field].as_str().unwrap_or("null")).collect()
+    items
+        .iter()
+        .map(|i| i[field].as_str().unwrap_or("null"))
+        .collect()
 }
 
 #[test]
@@ -118,12 +132,30 @@ fn search_ranks_and_narrows() {
         slugs.dedup();
         assert_eq!(slugs, expect, "{arguments}");
     };
-    check(json!({"q": "renewal", "skill": "customer"}), &["acme-corp", "globex"]);
-    check(json!({"q": "renewal", "skill": "customer", "filter": {"status": "at_risk"}}), &["acme-corp"]);
-    check(json!({"q": "renewal", "skill": "customer", "filter": {"tier": {"in": ["silver"]}}, "k": 1}), &["globex"]);
-    check(json!({"queries": ["buoys", "procurement"], "granularity": "page", "page_type": "instance"}), &["globex", "kickoff"]);
-    check(json!({"q": "harbour", "filter": {"at": {">=": "2026-04-01"}}, "page_type": "instance"}), &["wrapup"]);
-    check(json!({"q": "renewal", "page_id": "[[customer::globex]]"}), &["globex"]);
+    check(
+        json!({"q": "renewal", "skill": "customer"}),
+        &["acme-corp", "globex"],
+    );
+    check(
+        json!({"q": "renewal", "skill": "customer", "filter": {"status": "at_risk"}}),
+        &["acme-corp"],
+    );
+    check(
+        json!({"q": "renewal", "skill": "customer", "filter": {"tier": {"in": ["silver"]}}, "k": 1}),
+        &["globex"],
+    );
+    check(
+        json!({"queries": ["buoys", "procurement"], "granularity": "page", "page_type": "instance"}),
+        &["globex", "kickoff"],
+    );
+    check(
+        json!({"q": "harbour", "filter": {"at": {">=": "2026-04-01"}}, "page_type": "instance"}),
+        &["wrapup"],
+    );
+    check(
+        json!({"q": "renewal", "page_id": "[[customer::globex]]"}),
+        &["globex"],
+    );
     check(json!({"q": "xyzzy"}), &[]);
 }
 
@@ -131,13 +163,30 @@ fn search_ranks_and_narrows() {
 fn search_says_where_and_how() {
     let answer = ask("search", json!({"q": "doubt", "k": 1}));
     let hit = &answer["hits"][0];
-    assert_eq!((&hit["page_id"], &hit["page_type"], &answer["granularity"]), (&json!(ACME), &json!("instance"), &json!("block")));
+    assert_eq!(
+        (&hit["page_id"], &hit["page_type"], &answer["granularity"]),
+        (&json!(ACME), &json!("instance"), &json!("block"))
+    );
     let snippet: Vec<char> = hit["snippet"].as_str().unwrap().chars().collect();
     let at = |i: usize| usize::try_from(hit["matches"][0][i].as_u64().unwrap()).unwrap();
-    assert_eq!(snippet[at(0)..at(1)].iter().collect::<String>().to_lowercase(), "doubt");
+    assert_eq!(
+        snippet[at(0)..at(1)]
+            .iter()
+            .collect::<String>()
+            .to_lowercase(),
+        "doubt"
+    );
     assert!(hit.as_object().unwrap().contains_key("similarity"));
-    refused("search", json!({"q": "x", "filter": {"statu": "open"}}), Code::FilterUnknownKey);
-    refused("search", json!({"q": "x", "filter": {"status": {"~": "open"}}}), Code::FilterUnknownOperator);
+    refused(
+        "search",
+        json!({"q": "x", "filter": {"statu": "open"}}),
+        Code::FilterUnknownKey,
+    );
+    refused(
+        "search",
+        json!({"q": "x", "filter": {"status": {"~": "open"}}}),
+        Code::FilterUnknownOperator,
+    );
 }
 
 #[test]
@@ -155,10 +204,20 @@ fn resolve_tells_pages_from_names() {
     check("[[Acme]]", Some(ACME));
     check("[[customer]]", Some("markdown/skills/customer.md"));
     check("[[customer::nobody]]", None);
-    assert_eq!(check("[[customer::acme-corp#Signals]]", Some(ACME))["anchor_exists"], true);
-    assert_eq!(check("[[customer::acme-corp#Nothing]]", Some(ACME))["anchor_exists"], false);
+    assert_eq!(
+        check("[[customer::acme-corp#Signals]]", Some(ACME))["anchor_exists"],
+        true
+    );
+    assert_eq!(
+        check("[[customer::acme-corp#Nothing]]", Some(ACME))["anchor_exists"],
+        false
+    );
     let twice = check("[[Status call]]", None);
-    assert_eq!(twice["candidates"].as_array().map(Vec::len), Some(2), "{twice}");
+    assert_eq!(
+        twice["candidates"].as_array().map(Vec::len),
+        Some(2),
+        "{twice}"
+    );
 }
 
 #[test]
@@ -168,13 +227,34 @@ fn expand_reads_pages_and_parts() {
     assert_eq!(page["frontmatter"]["status"], "at_risk");
     assert!(page["body"].as_str().unwrap().contains("three harbours"));
     assert_eq!(texts(&page, "wikilinks_out", "page_id"), [KICKOFF]);
-    assert_eq!((&page["backend_projection"], &page["chunks_total"], &page["chunks_truncated"]), (&Value::Null, &Value::Null, &json!(false)));
+    assert_eq!(
+        (
+            &page["backend_projection"],
+            &page["chunks_total"],
+            &page["chunks_truncated"]
+        ),
+        (&Value::Null, &Value::Null, &json!(false))
+    );
     let part = ask("expand", json!({"page_id": ACME, "anchor": "Signals"}));
     let body = part["body"].as_str().unwrap();
-    assert!(body.contains("in doubt") && !body.contains("Nobody yet"), "{body}");
-    assert_eq!(ask("expand", json!({"page_id": "[[customer::nobody]]"})), json!({"page": null}));
-    refused("expand", json!({"page_id": ACME, "anchor": "nothing"}), Code::AnchorNotFound);
-    refused("expand", json!({"page_id": ACME, "as_of": "yesterday"}), Code::TimeInvalid);
+    assert!(
+        body.contains("in doubt") && !body.contains("Nobody yet"),
+        "{body}"
+    );
+    assert_eq!(
+        ask("expand", json!({"page_id": "[[customer::nobody]]"})),
+        json!({"page": null})
+    );
+    refused(
+        "expand",
+        json!({"page_id": ACME, "anchor": "nothing"}),
+        Code::AnchorNotFound,
+    );
+    refused(
+        "expand",
+        json!({"page_id": ACME, "as_of": "yesterday"}),
+        Code::TimeInvalid,
+    );
 }
 
 #[test]
@@ -182,79 +262,165 @@ fn expand_cuts_and_goes_on() {
     let first = ask("expand", json!({"page_id": ACME, "max_chars": 60}));
     assert_eq!(first["truncated"], true);
     assert!(first["body"].as_str().unwrap().chars().count() <= 60);
-    let next = ask("expand", json!({"page_id": ACME, "anchor": first["next_anchor"].as_str().unwrap()}));
+    let next = ask(
+        "expand",
+        json!({"page_id": ACME, "anchor": first["next_anchor"].as_str().unwrap()}),
+    );
     assert!(!next["body"].as_str().unwrap().is_empty());
 }
 
 #[test]
 fn neighbours_are_links_both_ways() {
     let check = |direction: &str, expect: &[(&str, &str)]| {
-        let answer = ask("neighbours", json!({"page_id": ACME, "direction": direction}));
-        let mut pairs: Vec<_> = texts(&answer, "edges", "src_page").into_iter().zip(texts(&answer, "edges", "dst_page")).collect();
+        let answer = ask(
+            "neighbours",
+            json!({"page_id": ACME, "direction": direction}),
+        );
+        let mut pairs: Vec<_> = texts(&answer, "edges", "src_page")
+            .into_iter()
+            .zip(texts(&answer, "edges", "dst_page"))
+            .collect();
         pairs.sort_unstable();
         assert_eq!(pairs, expect, "{direction}");
         assert_eq!(answer["truncated"], false);
     };
     check("out", &[(ACME, KICKOFF)]);
     check("in", &[(KICKOFF, ACME), (REVIEW, ACME), (REVIEW, ACME)]);
-    let one = ask("neighbours", json!({"page_id": ACME, "direction": "in", "limit": 1, "order_by": "at desc"}));
-    assert_eq!((texts(&one, "edges", "src_page"), &one["truncated"]), (vec![REVIEW], &json!(true)));
-    let narrowed = |arguments: Value| ask("neighbours", arguments)["edges"].as_array().map(Vec::len);
-    assert_eq!(narrowed(json!({"page_id": ACME, "link_skill_in": ["meeting", "decision"]})), Some(4));
-    assert_eq!(narrowed(json!({"page_id": ACME, "link_skill_in": ["meeting"], "direction": "out"})), Some(1));
-    assert_eq!(narrowed(json!({"page_id": ACME, "link_skill": "decision"})), Some(0));
+    let one = ask(
+        "neighbours",
+        json!({"page_id": ACME, "direction": "in", "limit": 1, "order_by": "at desc"}),
+    );
+    assert_eq!(
+        (texts(&one, "edges", "src_page"), &one["truncated"]),
+        (vec![REVIEW], &json!(true))
+    );
+    let narrowed = |arguments: Value| {
+        ask("neighbours", arguments)["edges"]
+            .as_array()
+            .map(Vec::len)
+    };
+    assert_eq!(
+        narrowed(json!({"page_id": ACME, "link_skill_in": ["meeting", "decision"]})),
+        Some(4)
+    );
+    assert_eq!(
+        narrowed(json!({"page_id": ACME, "link_skill_in": ["meeting"], "direction": "out"})),
+        Some(1)
+    );
+    assert_eq!(
+        narrowed(json!({"page_id": ACME, "link_skill": "decision"})),
+        Some(0)
+    );
 }
 
 #[test]
 fn skills_are_listed_as_declared() {
     let answer = ask("list_skills", json!({}));
     let skill = |answer: &Value, id: &str| {
-        let mut found = answer["skills"].as_array().unwrap().iter().filter(|s| s["id"] == id);
-        found.next().unwrap_or_else(|| panic!("{id} is not listed")).clone()
+        let mut found = answer["skills"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|s| s["id"] == id);
+        found
+            .next()
+            .unwrap_or_else(|| panic!("{id} is not listed"))
+            .clone()
     };
     let customer = skill(&answer, "customer");
-    assert_eq!((&customer["autonomy"], &customer["is_event_typed"]), (&json!("review"), &json!(false)));
-    assert_eq!((&customer["instances"], &customer["layer"]), (&json!(2), &json!("overlay")));
+    assert_eq!(
+        (&customer["autonomy"], &customer["is_event_typed"]),
+        (&json!("review"), &json!(false))
+    );
+    assert_eq!(
+        (&customer["instances"], &customer["layer"]),
+        (&json!(2), &json!("overlay"))
+    );
     assert_eq!(customer["backend"], json!({"kind": "markdown"}));
     let capabilities = json!({"writable": true, "granularity": "block", "search": "hybrid", "supports_crdt": true});
     assert_eq!(customer["capabilities"], capabilities);
-    assert_eq!(customer["acl"], json!({"read": ["public"], "update": ["sales"]}));
+    assert_eq!(
+        customer["acl"],
+        json!({"read": ["public"], "update": ["sales"]})
+    );
     assert!(customer.get("params").is_none());
     let meeting = skill(&answer, "meeting");
     let params = json!([{"name": "window", "kind": "string", "required": true, "label": "Window"}]);
-    assert_eq!((&meeting["params"], &meeting["is_event_typed"]), (&params, &json!(true)));
+    assert_eq!(
+        (&meeting["params"], &meeting["is_event_typed"]),
+        (&params, &json!(true))
+    );
     assert!(meeting.get("autonomy").is_none());
     let agents = ask_as(&Caller::agent("a", []), "list_skills", json!({}));
-    assert!(skill(&agents, "customer").get("acl").is_none(), "group names are for administrators");
+    assert!(
+        skill(&agents, "customer").get("acl").is_none(),
+        "group names are for administrators"
+    );
 }
 
 #[test]
 fn instances_come_in_order_and_in_pages() {
     let check = |arguments: Value, expect: &[&str]| {
-        assert_eq!(texts(&ask("list_instances", arguments.clone()), "instances", "slug"), expect, "{arguments}");
+        assert_eq!(
+            texts(
+                &ask("list_instances", arguments.clone()),
+                "instances",
+                "slug"
+            ),
+            expect,
+            "{arguments}"
+        );
     };
-    check(json!({"skill_id": "meeting", "order_by": "at asc"}), &["kickoff", "review", "wrapup"]);
-    check(json!({"skill_id": "meeting", "order_by": "at desc", "limit": 2}), &["wrapup", "review"]);
-    check(json!({"skill_id": "meeting", "frontmatter_key": "source", "frontmatter_value": "gmail"}), &["kickoff", "wrapup"]);
+    check(
+        json!({"skill_id": "meeting", "order_by": "at asc"}),
+        &["kickoff", "review", "wrapup"],
+    );
+    check(
+        json!({"skill_id": "meeting", "order_by": "at desc", "limit": 2}),
+        &["wrapup", "review"],
+    );
+    check(
+        json!({"skill_id": "meeting", "frontmatter_key": "source", "frontmatter_value": "gmail"}),
+        &["kickoff", "wrapup"],
+    );
     let mut seen = Vec::new();
     let mut cursor = Value::Null;
     for _ in 0..9 {
-        let page = ask("list_instances", json!({"skill_id": "meeting", "limit": 1, "cursor": cursor}));
-        seen.extend(texts(&page, "instances", "slug").into_iter().map(str::to_owned));
+        let page = ask(
+            "list_instances",
+            json!({"skill_id": "meeting", "limit": 1, "cursor": cursor}),
+        );
+        seen.extend(
+            texts(&page, "instances", "slug")
+                .into_iter()
+                .map(str::to_owned),
+        );
         cursor = page["next_cursor"].clone();
         if cursor.is_null() {
             break;
         }
     }
     assert_eq!(seen, ["kickoff", "review", "wrapup"]);
-    let dated = ask("list_instances", json!({"skill_id": "meeting", "order_by": "at asc"}));
+    let dated = ask(
+        "list_instances",
+        json!({"skill_id": "meeting", "order_by": "at asc"}),
+    );
     assert!(dated["instances"][0]["at"].is_string() && dated["next_cursor"].is_null());
 }
 
 #[test]
 fn a_cursor_that_is_none_is_a_numbered_error() {
-    let error = run(&Caller::local(), "list_instances", json!({"skill_id": "meeting", "cursor": "!"})).unwrap_err();
-    assert_eq!((error.rpc_code(), &error.data()["code"]), (Some(-32602), &json!("cursor_invalid")), "{error}");
+    let error = run(
+        &Caller::local(),
+        "list_instances",
+        json!({"skill_id": "meeting", "cursor": "!"}),
+    )
+    .unwrap_err();
+    assert_eq!(
+        (error.rpc_code(), &error.data()["code"]),
+        (Some(-32602), &json!("cursor_invalid")),
+        "{error}"
+    );
 }
 
 #[test]
@@ -264,7 +430,10 @@ fn drafts_are_judged() {
     let bad = "---\ntype: instance\nskill: meetin\nid: next\n---\n# Next\n";
     let verdict = ask("validate", json!({"content": bad}));
     assert_eq!(verdict["ok"], false);
-    assert!(texts(&verdict, "issues", "code").contains(&"unknown_skill"), "{verdict}");
+    assert!(
+        texts(&verdict, "issues", "code").contains(&"unknown_skill"),
+        "{verdict}"
+    );
 }
 
 #[test]
@@ -276,11 +445,23 @@ fn ancestry_walks_and_finds_paths() {
         {"page_id": KICKOFF, "skill": "meeting", "relation": "derived_from", "depth": 2},
     ]);
     assert_eq!(&json!(hops[..2.min(hops.len())]), &expect);
-    let down = ask("provenance_ancestry", json!({"from_page": KICKOFF, "direction": "down", "relations": ["derived_from"]}));
+    let down = ask(
+        "provenance_ancestry",
+        json!({"from_page": KICKOFF, "direction": "down", "relations": ["derived_from"]}),
+    );
     assert_eq!(texts(&down, "hops", "page_id"), [V1]);
-    let path = ask("provenance_ancestry", json!({"page_id": SHIP, "to_page_id": KICKOFF}));
-    assert_eq!(path, json!({"reachable": true, "path": [SHIP, V1, KICKOFF], "depth": 2}));
-    let none = ask("provenance_ancestry", json!({"page_id": KICKOFF, "to_page": V2}));
+    let path = ask(
+        "provenance_ancestry",
+        json!({"page_id": SHIP, "to_page_id": KICKOFF}),
+    );
+    assert_eq!(
+        path,
+        json!({"reachable": true, "path": [SHIP, V1, KICKOFF], "depth": 2})
+    );
+    let none = ask(
+        "provenance_ancestry",
+        json!({"page_id": KICKOFF, "to_page": V2}),
+    );
     assert_eq!(none, json!({"reachable": false}));
 }
 
@@ -292,7 +473,10 @@ fn reports_tell_drift_and_abandonment() {
         "decided_at": "2026-02-06T09:00:00Z", "superseded_at": "2026-03-02T10:00:00Z",
     });
     assert_eq!(drift, json!({"kind": "drift", "rows": [row]}));
-    let abandoned = ask("provenance_report", json!({"kind": "abandoned", "skill": "expectation"}));
+    let abandoned = ask(
+        "provenance_report",
+        json!({"kind": "abandoned", "skill": "expectation"}),
+    );
     let row = json!({"page_id": V1, "skill": "expectation", "via": "supersedes"});
     assert_eq!(abandoned, json!({"kind": "abandoned", "rows": [row]}));
 }
@@ -301,5 +485,8 @@ fn reports_tell_drift_and_abandonment() {
 fn histories_are_absent_for_what_is_absent() {
     let one = ask("list_snapshots", json!({"page_id": ACME}));
     assert_eq!(one["snapshots"].as_array().map(Vec::len), Some(1));
-    assert_eq!(ask("list_snapshots", json!({"page_id": "[[customer::nobody]]"})), json!({"snapshots": []}));
+    assert_eq!(
+        ask("list_snapshots", json!({"page_id": "[[customer::nobody]]"})),
+        json!({"snapshots": []})
+    );
 }

@@ -17,7 +17,10 @@ fn walk(schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
         return;
     };
     for keyword in schema.keys() {
-        assert!(KNOWN.contains(&keyword.as_str()), "{at}: keyword {keyword} is not checked");
+        assert!(
+            KNOWN.contains(&keyword.as_str()),
+            "{at}: keyword {keyword} is not checked"
+        );
     }
     if let Some(types) = schema.get("type")
         && !type_fits(types, value)
@@ -39,8 +42,18 @@ fn walk(schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 const KNOWN: &[&str] = &[
-    "type", "enum", "properties", "required", "items", "additionalProperties", "description", "default", "minimum",
-    "maximum", "minItems", "maxItems",
+    "type",
+    "enum",
+    "properties",
+    "required",
+    "items",
+    "additionalProperties",
+    "description",
+    "default",
+    "minimum",
+    "maximum",
+    "minItems",
+    "maxItems",
 ];
 
 fn type_fits(types: &Value, value: &Value) -> bool {
@@ -59,8 +72,19 @@ fn type_fits(types: &Value, value: &Value) -> bool {
     }
 }
 
-fn object(schema: &Map<String, Value>, map: &Map<String, Value>, at: &str, found: &mut Vec<String>) {
-    for name in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+fn object(
+    schema: &Map<String, Value>,
+    map: &Map<String, Value>,
+    at: &str,
+    found: &mut Vec<String>,
+) {
+    for name in schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+    {
         if !map.contains_key(name) {
             found.push(format!("{at}: {name} is missing"));
         }
@@ -68,7 +92,10 @@ fn object(schema: &Map<String, Value>, map: &Map<String, Value>, at: &str, found
     let fields = schema.get("properties").and_then(Value::as_object);
     for (name, inner) in map {
         let path = format!("{at}.{name}");
-        match (fields.and_then(|f| f.get(name)), schema.get("additionalProperties")) {
+        match (
+            fields.and_then(|f| f.get(name)),
+            schema.get("additionalProperties"),
+        ) {
             (Some(field), _) | (None, Some(field)) => walk(field, inner, &path, found),
             // Clients tolerate more than is declared; we declare what we send.
             (None, None) => found.push(format!("{path}: is not declared")),

@@ -10,10 +10,17 @@ mod surface;
 #[test]
 fn every_file_is_listed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
-    let files = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap());
-    let modules = files.filter_map(|f| f.strip_suffix(".rs").map(str::to_owned)).filter(|m| m != "main");
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|f| f.unwrap().file_name().into_string().unwrap());
+    let modules = files
+        .filter_map(|f| f.strip_suffix(".rs").map(str::to_owned))
+        .filter(|m| m != "main");
     let this = include_str!("main.rs");
     for module in modules {
-        assert!(this.contains(&format!("mod {module};")), "{module} is not listed");
+        assert!(
+            this.contains(&format!("mod {module};")),
+            "{module} is not listed"
+        );
     }
 }

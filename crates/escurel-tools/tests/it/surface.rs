@@ -37,13 +37,26 @@ fn check_file(expect: ExpectFile, value: &Value) {
 
 #[test]
 fn names_are_the_known_ones_and_short() {
-    let names: Vec<&str> = Catalog::standard().entries().iter().map(|e| e.spec.name).collect();
+    let names: Vec<&str> = Catalog::standard()
+        .entries()
+        .iter()
+        .map(|e| e.spec.name)
+        .collect();
     assert_eq!(names, NAMES);
     let specs = || Catalog::standard().entries().iter().map(|e| &e.spec);
-    let all: Vec<&str> = specs().flat_map(|s| s.aliases.iter().copied().chain([s.name])).collect();
-    assert_eq!(all.len(), all.iter().collect::<BTreeSet<_>>().len(), "a name stands for two tools");
+    let all: Vec<&str> = specs()
+        .flat_map(|s| s.aliases.iter().copied().chain([s.name]))
+        .collect();
+    assert_eq!(
+        all.len(),
+        all.iter().collect::<BTreeSet<_>>().len(),
+        "a name stands for two tools"
+    );
     for name in all {
-        assert!(name.len() <= 32 && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
+        assert!(
+            name.len() <= 32 && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
+            "{name}"
+        );
     }
 }
 
@@ -51,25 +64,50 @@ fn names_are_the_known_ones_and_short() {
 fn policies_are_consistent() {
     for entry in Catalog::standard().entries() {
         let spec = &entry.spec;
-        assert_eq!(spec.effect == Effect::Read, spec.quota == Quota::Query || spec.quota == Quota::Free, "{}", spec.name);
+        assert_eq!(
+            spec.effect == Effect::Read,
+            spec.quota == Quota::Query || spec.quota == Quota::Free,
+            "{}",
+            spec.name
+        );
         assert!(!spec.examples.is_empty(), "{} shows no example", spec.name);
     }
     let agent = Caller::agent("a", []);
-    assert!(Catalog::standard().visible(&agent).all(|e| e.spec.scope == Scope::Agent));
+    assert!(
+        Catalog::standard()
+            .visible(&agent)
+            .all(|e| e.spec.scope == Scope::Agent)
+    );
 }
 
 #[test]
 fn entries_have_what_clients_need() {
     for tool in tools() {
         let name = tool["name"].as_str().unwrap().to_owned();
-        assert!(!has_null(&tool), "{name}: an absent field is left out, not null");
-        assert!(tool.get("execution").is_none() && tool.get("scope").is_none(), "{name}");
-        assert_eq!(tool["_meta"]["escurel/execution"], "deterministic", "{name}");
+        assert!(
+            !has_null(&tool),
+            "{name}: an absent field is left out, not null"
+        );
+        assert!(
+            tool.get("execution").is_none() && tool.get("scope").is_none(),
+            "{name}"
+        );
+        assert_eq!(
+            tool["_meta"]["escurel/execution"], "deterministic",
+            "{name}"
+        );
         assert_eq!(tool["_meta"]["escurel/scope"], "agent", "{name}");
         assert_eq!(tool["annotations"]["readOnlyHint"], true, "{name}");
         let description = tool["description"].as_str().unwrap();
-        assert!(description.len() > 80 && description.len() < 2_000, "{name}: {}", description.len());
-        assert!(description.split('.').next().unwrap().len() < 90, "{name}: the first sentence is short");
+        assert!(
+            description.len() > 80 && description.len() < 2_000,
+            "{name}: {}",
+            description.len()
+        );
+        assert!(
+            description.split('.').next().unwrap().len() < 90,
+            "{name}: the first sentence is short"
+        );
     }
     for tool in listed(&Caller::local(), true) {
         assert!(tool["execution"].is_string() && tool["scope"].is_string());
@@ -98,7 +136,9 @@ fn schemas_are_plain_and_every_field_is_documented() {
 }
 
 fn plain(schema: &Value, at: &str) {
-    for keyword in ["$ref", "$defs", "$schema", "oneOf", "anyOf", "allOf", "const", "format", "title"] {
+    for keyword in [
+        "$ref", "$defs", "$schema", "oneOf", "anyOf", "allOf", "const", "format", "title",
+    ] {
         assert!(schema.get(keyword).is_none(), "{at}: {keyword}");
     }
     assert_ne!(schema["additionalProperties"], Value::Bool(false), "{at}");
@@ -107,10 +147,15 @@ fn plain(schema: &Value, at: &str) {
     }
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let at = format!("{at}.{name}");
-        let described = field["description"].as_str().is_some_and(|d| d.ends_with('.') || d.ends_with('?'));
+        let described = field["description"]
+            .as_str()
+            .is_some_and(|d| d.ends_with('.') || d.ends_with('?'));
         // What a list of objects holds is said at the object.
         let said = described || field["items"]["description"].is_string();
-        let obvious = matches!(name.as_str(), "page_type" | "severity" | "granularity" | "kind" | "state");
+        let obvious = matches!(
+            name.as_str(),
+            "page_type" | "severity" | "granularity" | "kind" | "state"
+        );
         assert!(said || obvious, "{at} is not documented");
         plain(field, &at);
     }
@@ -124,7 +169,12 @@ fn examples_satisfy_their_schema() {
     for (tool, entry) in tools().iter().zip(Catalog::standard().entries()) {
         for (shows, arguments) in entry.spec.examples {
             let arguments: Value = serde_json::from_str(arguments).unwrap();
-            assert_eq!(problems(&tool["inputSchema"], &arguments), Vec::<String>::new(), "{}: {shows}", entry.spec.name);
+            assert_eq!(
+                problems(&tool["inputSchema"], &arguments),
+                Vec::<String>::new(),
+                "{}: {shows}",
+                entry.spec.name
+            );
             assert!(tool["description"].as_str().unwrap().contains(shows));
         }
     }
@@ -132,7 +182,10 @@ fn examples_satisfy_their_schema() {
 
 #[test]
 fn the_whole_list_is_a_snapshot() {
-    check_file(expect_file!["expect/tools_list.json"], &Value::Array(tools()));
+    check_file(
+        expect_file!["expect/tools_list.json"],
+        &Value::Array(tools()),
+    );
 }
 
 #[test]
@@ -154,7 +207,11 @@ fn commands_cover_every_argument() {
         assert_eq!(command.name.replace('-', "_"), tool["name"]);
         let properties = tool["inputSchema"]["properties"].as_object().unwrap();
         assert_eq!(command.args().count(), properties.len(), "{}", command.name);
-        assert!(command.args().all(|a| !a.help.is_empty()), "{}", command.name);
+        assert!(
+            command.args().all(|a| !a.help.is_empty()),
+            "{}",
+            command.name
+        );
         assert!(!command.about.is_empty() && !command.about.contains('\n'));
     }
     let search = &commands[0];
@@ -166,7 +223,16 @@ fn commands_cover_every_argument() {
     let expect = serde_json::json!({"q": "acme", "k": "5", "queries": ["a", "b"]});
     assert_eq!(search.arguments(given), expect);
     let kinds: Vec<(&str, &ArgKind)> = search.args().map(|a| (a.flag.as_str(), &a.kind)).collect();
-    assert!(kinds.contains(&("page-id", &ArgKind::Text)) && kinds.contains(&("filter", &ArgKind::Json)));
-    let lines: Vec<&str> = search.examples.iter().map(|(_, line)| line.as_str()).collect();
-    assert!(lines.contains(&"search 'notice period' --page-id '[[customer::acme-corp]]'"), "{lines:?}");
+    assert!(
+        kinds.contains(&("page-id", &ArgKind::Text)) && kinds.contains(&("filter", &ArgKind::Json))
+    );
+    let lines: Vec<&str> = search
+        .examples
+        .iter()
+        .map(|(_, line)| line.as_str())
+        .collect();
+    assert!(
+        lines.contains(&"search 'notice period' --page-id '[[customer::acme-corp]]'"),
+        "{lines:?}"
+    );
 }
