@@ -246,12 +246,11 @@ impl Core {
         if let Some(text) = crate::builtin::text(&entry.path) {
             return Ok(text.as_bytes().to_vec());
         }
-        if !entry.missing {
-            if let Ok(Some((bytes, _))) = self.store.read(&entry.path) {
-                if digest(&bytes) == entry.digest {
-                    return Ok(bytes);
-                }
-            }
+        if !entry.missing
+            && let Ok(Some((bytes, _))) = self.store.read(&entry.path)
+            && digest(&bytes) == entry.digest
+        {
+            return Ok(bytes);
         }
         Ok(self.store.object(&entry.object)?)
     }
@@ -260,13 +259,13 @@ impl Core {
     /// A file that is neither the old nor the new version is an outside edit, left to the scan.
     fn roll_forward(&self, state: &mut LaneState, unsettled: &Unsettled) -> Result<()> {
         for (uid, before) in unsettled {
-            if let Some(entry) = state.dir.by_uid(*uid).cloned() {
-                if let Err(error) = self.roll_one(&entry, before) {
-                    self.progress.warn(format!(
-                        "{} could not be brought up to its newest version: {error}",
-                        entry.path
-                    ));
-                }
+            if let Some(entry) = state.dir.by_uid(*uid).cloned()
+                && let Err(error) = self.roll_one(&entry, before)
+            {
+                self.progress.warn(format!(
+                    "{} could not be brought up to its newest version: {error}",
+                    entry.path
+                ));
             }
         }
         Ok(())

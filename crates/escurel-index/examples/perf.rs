@@ -297,7 +297,7 @@ fn page(i: u64, pages: u64, round: u64) -> (String, String) {
     } else {
         format!("Page number {i}")
     };
-    let third = if i % 10 == 0 {
+    let third = if i.is_multiple_of(10) {
         "[[customer::hub]]".to_owned()
     } else {
         link(target(2))

@@ -8,6 +8,7 @@
 
 mod analysis;
 mod api;
+mod census;
 mod house;
 mod index;
 mod lanes;

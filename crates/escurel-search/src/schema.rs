@@ -13,6 +13,9 @@ use crate::api::{Doc, DocUnit, UnitBlock};
 /// A version of a page.
 pub(crate) type Key = (u32, u64);
 
+/// How many fields are searched for words.
+pub(crate) const TEXTS: usize = 4;
+
 pub(crate) const PAGE: &str = "page";
 pub(crate) const SEQ: &str = "seq";
 pub(crate) const UNIT: &str = "unit";
@@ -78,6 +81,11 @@ impl Fields {
     /// Gives an index the analysis its fields name.
     pub fn register(&self, index: &mut Index) {
         index.set_tokenizers(self.tokenizers.clone());
+    }
+
+    /// The fields that are searched for words.
+    pub fn texts(&self) -> [Field; TEXTS] {
+        [self.body, self.title, self.names, self.fields]
     }
 
     pub fn key_term(&self, key: Key) -> Term {

@@ -40,7 +40,7 @@ fn operation(entry: &Entry, derived: &Derived) -> Value {
     let content = |schema: Value| json!({ "application/json": { "schema": schema } });
     let refused = json!({ "$ref": "#/components/schemas/Error" });
     let mut body = content(derived.input.clone());
-    let examples: Map<String, Value> = spec.examples.iter().filter_map(|e| example(e)).collect();
+    let examples: Map<String, Value> = spec.examples.iter().filter_map(example).collect();
     if !examples.is_empty() {
         body["application/json"]["examples"] = Value::Object(examples);
     }

@@ -102,10 +102,9 @@ impl Core {
         let row = duck
             .versions(entry.uid)?
             .into_iter()
-            .filter(|row| row.version == version && !row.deleted)
-            .next_back();
+            .rfind(|row| row.version == version && !row.deleted);
         match row {
-            Some(row) => self.from_history(caller, row, Some(entry)),
+            Some(row) => self.past_text(caller, row, Some(entry)),
             None => {
                 let why = format!(
                     "{} has no version v{version}; its newest is v{}.",
@@ -134,13 +133,13 @@ impl Core {
         };
         let Some(uid) = uid else { return Ok(None) };
         match duck.version_at(uid, time)? {
-            Some(row) if !row.deleted => self.from_history(caller, row, entry),
+            Some(row) if !row.deleted => self.past_text(caller, row, entry),
             _ => Ok(None),
         }
     }
 
     /// An earlier text, if the caller may see the page as it stands; of a page that is gone, as it stood.
-    fn from_history(
+    fn past_text(
         &self,
         caller: &Caller,
         row: VersionRow,

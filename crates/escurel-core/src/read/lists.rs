@@ -208,7 +208,10 @@ fn matches(frontmatter: &Map<String, Value>, request: &InstancesRequest) -> bool
     let equal = |value: &Value| match value {
         Value::String(text) => text == wanted,
         Value::Null => false,
-        other => other.to_string() == *wanted,
+        other => {
+            let printed = other.to_string();
+            printed == *wanted
+        }
     };
     match frontmatter.get(key) {
         Some(Value::Array(items)) => items.iter().any(equal),
@@ -255,7 +258,9 @@ fn decode(text: &str, order: InstanceOrder) -> Result<Cursor> {
         .at("cursor")
     };
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let bytes: Option<Vec<u8>> = (text.len() % 2 == 0)
+    let bytes: Option<Vec<u8>> = text
+        .len()
+        .is_multiple_of(2)
         .then(|| text.as_bytes().chunks(2).map(byte).collect())
         .flatten();
     let plain = bytes

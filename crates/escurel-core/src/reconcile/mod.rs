@@ -391,15 +391,15 @@ impl Take {
         work: &mut Work,
         bulk: bool,
     ) {
-        if self.moved_from.is_some() {
-            if let Some(record) = records.next() {
-                self.publish_record(state, record, work, bulk);
-            }
+        if self.moved_from.is_some()
+            && let Some(record) = records.next()
+        {
+            self.publish_record(state, record, work, bulk);
         }
-        if self.rewritten {
-            if let Some(record) = records.next() {
-                self.publish_record(state, record, work, bulk);
-            }
+        if self.rewritten
+            && let Some(record) = records.next()
+        {
+            self.publish_record(state, record, work, bulk);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The core over real folders, real journals and real crashes.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 mod crash;
 mod outside;
 mod reads;

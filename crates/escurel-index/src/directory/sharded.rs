@@ -73,6 +73,10 @@ impl<V: Clone> Sharded<V> {
 #[derive(Clone, Debug)]
 pub(crate) enum Posting {
     One(PageNo),
+    #[allow(
+        clippy::box_collection,
+        reason = "one word instead of three: there are millions of postings"
+    )]
     Many(Box<Vec<PageNo>>),
 }
 
@@ -130,10 +134,13 @@ impl Sharded<Posting> {
     }
 }
 
+/// Names of one hash and their values.
+type Named<V> = SmallVec<[(Arc<str>, V); 1]>;
+
 /// From a name to a value, for the few hundred names of skills and keys.
 #[derive(Clone)]
 pub(crate) struct ByName<V> {
-    map: Sharded<SmallVec<[(Arc<str>, V); 1]>>,
+    map: Sharded<Named<V>>,
 }
 
 impl<V> Default for ByName<V> {

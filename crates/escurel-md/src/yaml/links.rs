@@ -62,7 +62,8 @@ fn masked_value(line: &str, base: usize) -> Option<MaskedValue> {
     let start = value_start(line)?;
     let rest = line.get(start..)?;
     let first = link_at(rest)?;
-    let mut links = vec![base + start..base + start + first];
+    let mut links: Vec<Range<usize>> = Vec::new();
+    links.push(base + start..base + start + first);
     let mut at = first;
     loop {
         let tail = rest.get(at..)?;

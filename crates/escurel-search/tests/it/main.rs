@@ -1,5 +1,7 @@
 //! The index as its callers use it.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 mod damage;
 mod languages;
 mod operators;

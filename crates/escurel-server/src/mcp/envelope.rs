@@ -25,7 +25,8 @@ pub enum Message {
 #[derive(Debug)]
 pub struct Malformed {
     pub id: Option<String>,
-    pub error: RpcError,
+    /// Boxed: the good case should not carry its size around.
+    pub error: Box<RpcError>,
 }
 
 #[derive(Deserialize)]
@@ -89,15 +90,15 @@ fn unreadable(error: &serde_json::Error) -> Malformed {
             None,
             format!("The message is not a JSON-RPC request: {error}."),
         ),
-        _ => Malformed {
-            id: None,
-            error: RpcError::new(
-                -32700,
-                format!("The body is not valid JSON: {error}."),
-                json!({"code": "parse_error", "retryable": false}),
-            )
-            .status(400),
-        },
+        _ => {
+            let message = format!("The body is not valid JSON: {error}.");
+            let data = json!({"code": "parse_error", "retryable": false});
+            let error = RpcError::new(-32700, message, data).status(400);
+            Malformed {
+                id: None,
+                error: Box::new(error),
+            }
+        }
     }
 }
 
@@ -105,7 +106,7 @@ fn invalid(id: Option<String>, message: impl Into<String>) -> Malformed {
     let data = json!({"code": "invalid_request", "retryable": false});
     Malformed {
         id,
-        error: RpcError::new(-32600, message, data).status(400),
+        error: Box::new(RpcError::new(-32600, message, data).status(400)),
     }
 }
 

@@ -282,5 +282,5 @@ fn leftovers_of_a_crash_are_cleaned_but_a_save_is_kept() {
     assert_eq!(rescued.len(), 1);
     assert!(dir.path().join(".other.tmp").exists());
     assert_eq!(fs::read_dir(dir.path().join("sub")).unwrap().count(), 0);
-    assert_eq!(vault(dir.path()).read_only, false);
+    assert!(!vault(dir.path()).read_only);
 }

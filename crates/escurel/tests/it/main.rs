@@ -1,5 +1,7 @@
 //! The real binary: processes, ports, sockets, signals.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 mod clients;
 mod command_line;
 mod serve;
