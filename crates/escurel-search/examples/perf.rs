@@ -147,6 +147,7 @@ fn main() {
         units / spent.as_secs_f64(),
         index.stats()
     );
+    memory("indexed");
     let start = Instant::now();
     index.settle();
     println!(
@@ -155,6 +156,7 @@ fn main() {
         index.stats()
     );
 
+    memory("merged");
     for (words, name) in [
         (1, "1 word"),
         (2, "2 words"),
@@ -175,6 +177,7 @@ fn main() {
     let quoted: Vec<String> = two.iter().map(|text| format!("\"{text}\"")).collect();
     search(&index, "quoted pair", &quoted, 10, false);
 
+    memory("searched");
     let mut adds = Vec::new();
     for number in 0..500u32 {
         let doc = page(&mut rng, number, 2);
@@ -198,6 +201,7 @@ fn main() {
         start.elapsed().as_secs_f64() * 1e3,
         index.stats()
     );
+    memory("added");
     drop(index);
     let start = Instant::now();
     let opened = TextIndex::open(&path, Generation::current(1)).expect("open");
@@ -206,9 +210,16 @@ fn main() {
         start.elapsed().as_secs_f64() * 1e3,
         opened.state
     );
+    memory("reopened");
+}
+
+fn memory(when: &str) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status
-        .lines()
-        .filter(|l| l.starts_with("VmHWM") || l.starts_with("RssAnon"))
-        .for_each(|l| println!("{l}"));
+    let line = |name: &str| {
+        status
+            .lines()
+            .find(|line| line.starts_with(name))
+            .unwrap_or_default()
+    };
+    println!("{when}: {} {}", line("RssAnon"), line("VmHWM"));
 }

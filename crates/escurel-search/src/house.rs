@@ -120,8 +120,10 @@ fn tidy(inner: &Weak<Inner>) {
 const FAN: usize = 5;
 /// Below this many documents all segments are of one class.
 const SMALL: u32 = 4_000;
-/// Merge a segment alone when a quarter of it is deleted.
-const DELETED_SHARE: u32 = 4;
+/// Merge a segment alone when a tenth of it is deleted, or so many entries that
+/// leaving them out of the statistics is felt.
+const DELETED_SHARE: u32 = 10;
+const DELETED_MOST: u32 = 10_000;
 
 /// The segments whose merge is most due: a class of similar size that has
 /// become too many, the smallest first, else one that is full of deletions.
@@ -139,7 +141,7 @@ pub(crate) fn choose(metas: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
     }
     let stale = |meta: &&SegmentMeta| {
         let deleted = meta.num_deleted_docs();
-        deleted > 0 && deleted >= meta.max_doc() / DELETED_SHARE
+        deleted > 0 && deleted >= (meta.max_doc() / DELETED_SHARE).min(DELETED_MOST)
     };
     metas.iter().find(stale).map(|meta| vec![meta.id()])
 }

@@ -17,15 +17,15 @@ use tantivy::{Index, IndexReader, IndexWriter, TantivyDocument};
 
 use crate::api::{Answer, Doc, Generation, OpenState, Query, SearchError, Stats};
 use crate::schema::{Fields, Key};
-use crate::view::{Delta, Layer, View};
+use crate::view::{Delta, Forgotten, Layer, View, is_forgotten};
 use crate::{guard, house, lanes, open};
 
 /// Memory of each indexing thread, in bytes; with two threads the whole writer
 /// stays below 64 MB.
 const WRITER_BUDGET: usize = 24_000_000;
 const WRITER_THREADS: usize = 2;
-/// Entries handed to the indexing threads at once.
-const BULK_BATCH: usize = 512;
+/// Entries of a commit that become one segment.
+const FOLD_BATCH: usize = 4096;
 /// Layers of one size in memory before they become one of the next size.
 const DELTA_FAN: usize = 8;
 
@@ -51,6 +51,8 @@ pub(crate) struct Inner {
     writer: Mutex<Option<IndexWriter>>,
     state: Mutex<State>,
     view: ArcSwap<View>,
+    /// Set while `State::counted` holds something.
+    outdated: AtomicBool,
     committed: AtomicU64,
     /// Set when the files turn out to be unreadable.
     pub damaged: AtomicBool,
@@ -66,7 +68,9 @@ struct State {
     /// `true` where memory has got a newer text of the version meanwhile.
     bulk: HashMap<Key, bool>,
     /// Per page, the sequence below which versions may go.
-    forgotten: HashMap<u32, u64>,
+    forgotten: Forgotten,
+    /// Those of them that the published view still counts.
+    counted: Forgotten,
     /// How many layers, from the oldest, a running commit is folding.
     folding: usize,
 }
@@ -132,11 +136,16 @@ impl TextIndex {
         guard(|| self.inner.add_bulk(&docs))
     }
 
-    /// Lets the next commits drop the page's versions older than `before_seq`.
+    /// The page's versions older than `before_seq` are no more: the next
+    /// snapshot does not count them, the next commits drop them. They need not
+    /// be found meanwhile.
     pub fn forget(&self, page: u32, before_seq: u64) {
         let mut state = self.inner.state.lock();
         let bound = state.forgotten.entry(page).or_default();
         *bound = before_seq.max(*bound);
+        let bound = *bound;
+        state.counted.insert(page, bound);
+        self.inner.outdated.store(true, Ordering::Release);
     }
 
     /// Folds the versions in memory into the files, durably; `seq` is what the
@@ -154,6 +163,11 @@ impl TextIndex {
     /// A consistent view; later writes do not change it. Take it after the
     /// candidates it will be asked with, so that no admitted version is newer.
     pub fn snapshot(&self) -> Snapshot {
+        if self.inner.outdated.load(Ordering::Acquire)
+            && let Err(error) = guard(|| self.inner.recount())
+        {
+            tracing::warn!(%error, "forgotten texts still count in the text index");
+        }
         Snapshot {
             view: self.inner.view.load_full(),
             inner: self.inner.clone(),
@@ -219,12 +233,12 @@ impl Inner {
         guard(|| {
             let manual = tantivy::ReloadPolicy::Manual;
             let reader: IndexReader = index.reader_builder().reload_policy(manual).try_into()?;
-            let main = Layer::new(reader.searcher())?;
+            let main = Layer::new(&fields, reader.searcher(), None)?;
             let state = State {
                 known: main.keys(),
                 ..State::default()
             };
-            let view = View::new(&fields, main, Vec::new())?;
+            let view = View::new(&fields, main, Vec::new());
             Ok(Inner {
                 fields,
                 index,
@@ -232,6 +246,7 @@ impl Inner {
                 writer: Mutex::new(None),
                 state: Mutex::new(state),
                 view: ArcSwap::from_pointee(view),
+                outdated: AtomicBool::new(false),
                 committed: AtomicU64::new(seq),
                 damaged: AtomicBool::new(false),
                 dir,
@@ -239,10 +254,28 @@ impl Inner {
         })
     }
 
-    fn publish(&self, main: Layer, deltas: Vec<Delta>) -> Result<(), SearchError> {
+    fn publish(
+        &self,
+        state: &mut State,
+        mut main: Layer,
+        mut deltas: Vec<Delta>,
+    ) -> Result<(), SearchError> {
+        let counted = std::mem::take(&mut state.counted);
+        self.outdated.store(false, Ordering::Release);
+        main.forget(&self.fields, &counted)?;
+        for delta in &mut deltas {
+            delta.layer.forget(&self.fields, &counted)?;
+        }
         self.view
-            .store(Arc::new(View::new(&self.fields, main, deltas)?));
+            .store(Arc::new(View::new(&self.fields, main, deltas)));
         Ok(())
+    }
+
+    /// Publishes what is there without what was forgotten.
+    fn recount(&self) -> Result<(), SearchError> {
+        let mut state = self.state.lock();
+        let view = self.view.load();
+        self.publish(&mut state, view.main.clone(), view.deltas.clone())
     }
 
     fn add(&self, docs: Vec<Doc>) -> Result<(), SearchError> {
@@ -254,15 +287,26 @@ impl Inner {
         let view = self.view.load();
         let (mut main, mut deltas) = (view.main.clone(), view.deltas.clone());
         let keys: Vec<Key> = docs.iter().map(|doc| (doc.page, doc.seq)).collect();
-        main.mask(keys.iter().copied().filter(|key| state.known.contains(key)));
+        main.mask(
+            &self.fields,
+            keys.iter().copied().filter(|key| state.known.contains(key)),
+        )?;
         for delta in &mut deltas {
             let again = |key: &Key| delta.docs.iter().any(|doc| (doc.page, doc.seq) == *key);
             let again: Vec<Key> = keys.iter().copied().filter(again).collect();
-            delta.layer.mask(again.into_iter());
+            delta.layer.mask(&self.fields, again.into_iter())?;
         }
-        deltas.push(Delta::build(&self.fields, docs)?);
-        compact(&self.fields, &mut deltas, state.folding)?;
-        self.publish(main, deltas)?;
+        let mut fresh = Delta::build(&self.fields, docs)?;
+        let bounds = keys
+            .iter()
+            .filter_map(|(page, _)| state.forgotten.get_key_value(page));
+        fresh.layer.forget(
+            &self.fields,
+            &bounds.map(|(page, bound)| (*page, *bound)).collect(),
+        )?;
+        deltas.push(fresh);
+        compact(&self.fields, &mut deltas, state.folding, &state.forgotten)?;
+        self.publish(&mut state, main, deltas)?;
         for key in &keys {
             if let Some(superseded) = state.bulk.get_mut(key) {
                 *superseded = true;
@@ -305,27 +349,21 @@ impl Inner {
 
     fn add_bulk(&self, docs: &[Doc]) -> Result<(), SearchError> {
         self.with_writer(|writer| {
-            let mut batch = Vec::new();
             for doc in docs {
                 let key = (doc.page, doc.seq);
                 let mut state = self.state.lock();
                 if state.known.contains(&key) || state.bulk.contains_key(&key) {
-                    send(writer, &mut batch)?;
                     writer.delete_term(self.fields.key_term(key));
                 }
                 state.bulk.insert(key, false);
                 drop(state);
-                batch.extend(
-                    self.fields
-                        .documents(doc)
-                        .into_iter()
-                        .map(UserOperation::Add),
-                );
-                if batch.len() >= BULK_BATCH {
-                    send(writer, &mut batch)?;
+                // One by one: the queue before the indexing threads is bounded in
+                // batches, so that larger ones would pile up in memory.
+                for document in self.fields.documents(doc) {
+                    writer.add_document(document)?;
                 }
             }
-            send(writer, &mut batch)
+            Ok(())
         })
     }
 
@@ -354,7 +392,7 @@ impl Inner {
         let deltas = self.view.load().deltas.clone();
         state.folding = deltas.len();
         let forgotten = state.forgotten.clone();
-        let gone = |key: &Key| forgotten.get(&key.0).is_some_and(|before| key.1 < *before);
+        let gone = |key: &Key| is_forgotten(&forgotten, *key);
         let drop: HashSet<Key> = if forgotten.is_empty() {
             HashSet::new()
         } else {
@@ -401,7 +439,7 @@ impl Inner {
                     .into_iter()
                     .map(UserOperation::Add),
             );
-            if batch.len() >= 8 * BULK_BATCH {
+            if batch.len() >= FOLD_BATCH {
                 send(writer, &mut batch)?;
             }
         }
@@ -411,7 +449,6 @@ impl Inner {
     /// Publishes the committed files without the layers they now contain.
     fn end_fold(&self, fold: Fold) -> Result<(), SearchError> {
         let mut state = self.state.lock();
-        let mut main = Layer::new(self.reader.searcher())?;
         state.known.retain(|key| !fold.drop.contains(key));
         state
             .known
@@ -424,9 +461,18 @@ impl Inner {
             .forgotten
             .retain(|page, before| fold.forgotten.get(page) != Some(before));
         state.folding = 0;
-        let deltas = self.view.load().deltas[fold.layers..].to_vec();
-        main.mask(fresh_again(&deltas, &state.known));
-        self.publish(main, deltas)
+        self.publish_files(&mut state, fold.layers)
+    }
+
+    /// Publishes the files as the reader has them now, without the oldest
+    /// `folded` layers in memory.
+    fn publish_files(&self, state: &mut State, folded: usize) -> Result<(), SearchError> {
+        let view = self.view.load();
+        let deltas = view.deltas[folded..].to_vec();
+        let mut main = Layer::new(&self.fields, self.reader.searcher(), Some(&view.main))?;
+        main.forget(&self.fields, &state.forgotten)?;
+        main.mask(&self.fields, fresh_again(&deltas, &state.known))?;
+        self.publish(state, main, deltas)
     }
 
     /// Publishes the files as merges have left them.
@@ -434,12 +480,7 @@ impl Inner {
         // A commit publishes its own files: it must not be between the two.
         let slot = self.writer.lock();
         self.reader.reload()?;
-        let state = self.state.lock();
-        let mut main = Layer::new(self.reader.searcher())?;
-        let deltas = self.view.load().deltas.clone();
-        main.mask(fresh_again(&deltas, &state.known));
-        self.publish(main, deltas)?;
-        drop(state);
+        self.publish_files(&mut self.state.lock(), 0)?;
         if let Some(writer) = slot.as_ref() {
             // Old files that a reader still holds go with a later round.
             let _ = writer.garbage_collect_files().wait();
@@ -464,7 +505,7 @@ struct Fold {
     /// Versions in the files, or given in bulk before, that memory has newer.
     replace: HashSet<Key>,
     bulk: HashSet<Key>,
-    forgotten: HashMap<u32, u64>,
+    forgotten: Forgotten,
     layers: usize,
 }
 
@@ -503,9 +544,14 @@ fn last_of_each(docs: Vec<Doc>) -> Vec<Arc<Doc>> {
     docs
 }
 
-/// Joins layers of one size class, so that a search meets few of them. Layers
-/// before `from` belong to a running commit.
-fn compact(fields: &Fields, deltas: &mut Vec<Delta>, from: usize) -> tantivy::Result<()> {
+/// Joins layers of one size class, so that a search meets few of them, and lets
+/// go of what is forgotten. Layers before `from` belong to a running commit.
+fn compact(
+    fields: &Fields,
+    deltas: &mut Vec<Delta>,
+    from: usize,
+    forgotten: &Forgotten,
+) -> tantivy::Result<()> {
     let class = |delta: &Delta| delta.docs.len().max(1).ilog(DELTA_FAN);
     loop {
         let Some(last) = deltas.last().map(class) else {
@@ -519,8 +565,12 @@ fn compact(fields: &Fields, deltas: &mut Vec<Delta>, from: usize) -> tantivy::Re
             return Ok(());
         }
         let joined = deltas.split_off(deltas.len() - DELTA_FAN);
-        let docs: Vec<Arc<Doc>> = joined.iter().flat_map(Delta::live).cloned().collect();
-        deltas.push(Delta::build(fields, docs)?);
+        let docs = joined.iter().flat_map(Delta::live);
+        let docs = docs.filter(|doc| !is_forgotten(forgotten, (doc.page, doc.seq)));
+        let docs: Vec<Arc<Doc>> = docs.cloned().collect();
+        if !docs.is_empty() {
+            deltas.push(Delta::build(fields, docs)?);
+        }
     }
 }
 

@@ -4,13 +4,17 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use tantivy::columnar::ColumnValues;
 use tantivy::directory::RamDirectory;
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocId, DocSet, Index, ReloadPolicy, Searcher, SegmentReader, TERMINATED, Term};
+use tantivy::store::Compressor;
+use tantivy::{
+    DocId, DocSet, Index, IndexSettings, ReloadPolicy, Searcher, SegmentReader, TERMINATED, Term,
+};
 
 use crate::api::Doc;
+use crate::census::Census;
 use crate::schema::{Fields, Key, PAGE, SEQ, UNIT};
 
 /// Memory for the term table of a layer in memory; it grows on demand.
@@ -21,6 +25,7 @@ const DELTA_BUDGET: usize = 1 << 20;
 pub(crate) struct Layer {
     pub searcher: Searcher,
     pub columns: Arc<[Columns]>,
+    census: Vec<Census>,
     /// Versions that a later layer holds again.
     pub masked: Arc<HashSet<Key>>,
 }
@@ -58,16 +63,36 @@ impl Columns {
     }
 }
 
+/// Per page, the sequence below which versions do not count any more.
+pub(crate) type Forgotten = HashMap<u32, u64>;
+
+/// Pages are looked up one by one while they are fewer than this share of a
+/// segment's entries, else all entries are looked at.
+const LOOKUP_COST: usize = 64;
+
 impl Layer {
-    pub fn new(searcher: Searcher) -> tantivy::Result<Self> {
+    /// `before` is the layer that this one takes the place of.
+    pub fn new(
+        fields: &Fields,
+        searcher: Searcher,
+        before: Option<&Layer>,
+    ) -> tantivy::Result<Self> {
         let columns: tantivy::Result<Vec<Columns>> = searcher
             .segment_readers()
             .iter()
             .map(Columns::open)
             .collect();
+        let known = |id| before.and_then(|b| b.census.iter().find(|c| c.segment() == id));
+        let census: tantivy::Result<Vec<Census>> = searcher
+            .segment_readers()
+            .iter()
+            .map(|segment| Census::new(fields, segment, known(segment.segment_id())))
+            .collect();
+        let (columns, census) = (columns?.into(), census?);
         Ok(Layer {
             searcher,
-            columns: columns?.into(),
+            columns,
+            census,
             masked: Arc::default(),
         })
     }
@@ -96,26 +121,95 @@ impl Layer {
             .iter()
             .zip(self.columns.iter())
         {
-            let index = segment.inverted_index(page.field())?;
-            let Some(mut docs) = index.read_postings(page, IndexRecordOption::Basic)? else {
-                continue;
-            };
-            while docs.doc() != TERMINATED {
-                if !segment.is_deleted(docs.doc()) {
-                    keys.insert(columns.key(docs.doc()));
-                }
-                docs.advance();
-            }
+            let docs = docs_with(segment, page)?.into_iter();
+            keys.extend(
+                docs.filter(|doc| !segment.is_deleted(*doc))
+                    .map(|doc| columns.key(doc)),
+            );
         }
         Ok(keys)
     }
 
-    pub fn mask(&mut self, keys: impl Iterator<Item = Key>) {
-        let mut keys = keys.peekable();
-        if keys.peek().is_some() {
-            Arc::make_mut(&mut self.masked).extend(keys);
+    /// A later layer holds these versions again.
+    pub fn mask(
+        &mut self,
+        fields: &Fields,
+        keys: impl Iterator<Item = Key>,
+    ) -> tantivy::Result<()> {
+        let keys: Vec<Key> = keys.filter(|key| !self.masked.contains(key)).collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        for (segment, census) in self.searcher.segment_readers().iter().zip(&mut self.census) {
+            let mut docs = Vec::new();
+            for key in &keys {
+                docs.extend(docs_with(segment, &fields.key_term(*key))?);
+            }
+            census.remove(fields, segment, docs.into_iter())?;
+        }
+        Arc::make_mut(&mut self.masked).extend(keys);
+        Ok(())
+    }
+
+    /// Forgotten versions stay where they are and count no longer.
+    pub fn forget(&mut self, fields: &Fields, forgotten: &Forgotten) -> tantivy::Result<()> {
+        if forgotten.is_empty() {
+            return Ok(());
+        }
+        let segments = self
+            .searcher
+            .segment_readers()
+            .iter()
+            .zip(self.columns.iter());
+        for ((segment, columns), census) in segments.zip(&mut self.census) {
+            let is_gone = |doc: &DocId| is_forgotten(forgotten, columns.key(*doc));
+            if forgotten.len() * LOOKUP_COST >= segment.max_doc() as usize {
+                census.remove(fields, segment, (0..segment.max_doc()).filter(is_gone))?;
+                continue;
+            }
+            let mut docs = Vec::new();
+            for page in forgotten.keys() {
+                docs.extend(docs_with(segment, &fields.page_term(*page))?);
+            }
+            census.remove(fields, segment, docs.into_iter().filter(is_gone))?;
+        }
+        Ok(())
+    }
+
+    /// The entries with a term: as the files have it, and those that count.
+    pub fn count(&self, term: &Term) -> tantivy::Result<(u64, u64)> {
+        let mut sums = (0, 0);
+        for (segment, census) in self.searcher.segment_readers().iter().zip(&self.census) {
+            let (written, living) = census.count(segment, term)?;
+            sums = (sums.0 + written, sums.1 + living);
+        }
+        Ok(sums)
+    }
+
+    fn add_to(&self, totals: &mut Totals) {
+        for (segment, census) in self.searcher.segment_readers().iter().zip(&self.census) {
+            totals.docs += census.docs(segment);
+            for (number, (_, tokens)) in totals.tokens.iter_mut().enumerate() {
+                *tokens += census.tokens(number);
+            }
         }
     }
+}
+
+pub(crate) fn is_forgotten(forgotten: &Forgotten, key: Key) -> bool {
+    forgotten.get(&key.0).is_some_and(|before| key.1 < *before)
+}
+
+fn docs_with(segment: &SegmentReader, term: &Term) -> tantivy::Result<Vec<DocId>> {
+    let index = segment.inverted_index(term.field())?;
+    let mut docs = Vec::new();
+    if let Some(mut postings) = index.read_postings(term, IndexRecordOption::Basic)? {
+        while postings.doc() != TERMINATED {
+            docs.push(postings.doc());
+            postings.advance();
+        }
+    }
+    Ok(docs)
 }
 
 /// Some versions in memory, with their source for the fold into the files.
@@ -127,7 +221,15 @@ pub(crate) struct Delta {
 
 impl Delta {
     pub fn build(fields: &Fields, docs: Vec<Arc<Doc>>) -> tantivy::Result<Self> {
-        let builder = Index::builder().schema(fields.schema.clone());
+        // What lives for moments in memory is not worth a thread or compression.
+        let settings = IndexSettings {
+            docstore_compression: Compressor::None,
+            docstore_compress_dedicated_thread: false,
+            ..IndexSettings::default()
+        };
+        let builder = Index::builder()
+            .schema(fields.schema.clone())
+            .settings(settings);
         let mut writer = builder
             .tokenizers(fields.tokenizers.clone())
             .single_segment_index_writer(RamDirectory::default(), DELTA_BUDGET)?;
@@ -143,7 +245,7 @@ impl Delta {
             .try_into()?;
         Ok(Delta {
             docs: docs.into(),
-            layer: Layer::new(reader.searcher())?,
+            layer: Layer::new(fields, reader.searcher(), None)?,
         })
     }
 
@@ -162,7 +264,7 @@ pub(crate) struct View {
     pub totals: Totals,
 }
 
-/// Collection statistics over all layers.
+/// Statistics of the entries that count, over all layers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
     pub docs: u64,
@@ -179,33 +281,21 @@ impl Totals {
 }
 
 impl View {
-    pub fn new(fields: &Fields, main: Layer, deltas: Vec<Delta>) -> tantivy::Result<Self> {
-        let mut view = View {
+    pub fn new(fields: &Fields, main: Layer, deltas: Vec<Delta>) -> Self {
+        let mut totals = Totals::default();
+        totals.tokens = fields.texts().iter().map(|field| (*field, 0)).collect();
+        main.add_to(&mut totals);
+        deltas
+            .iter()
+            .for_each(|delta| delta.layer.add_to(&mut totals));
+        View {
             main,
             deltas,
-            totals: Totals::default(),
-        };
-        view.totals = view.count(fields)?;
-        Ok(view)
+            totals,
+        }
     }
 
     pub fn layers(&self) -> impl Iterator<Item = &Layer> {
         std::iter::once(&self.main).chain(self.deltas.iter().map(|delta| &delta.layer))
-    }
-
-    fn count(&self, fields: &Fields) -> tantivy::Result<Totals> {
-        let mut totals = Totals::default();
-        let names = [fields.body, fields.title, fields.names, fields.fields];
-        totals.tokens = names.iter().map(|field| (*field, 0)).collect();
-        for segment in self
-            .layers()
-            .flat_map(|layer| layer.searcher.segment_readers())
-        {
-            totals.docs += u64::from(segment.max_doc());
-            for (field, tokens) in &mut totals.tokens {
-                *tokens += segment.inverted_index(*field)?.total_num_tokens();
-            }
-        }
-        Ok(totals)
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct Place {
     pub term: Term,
     pub weight: Score,
     pub bm25: Bm25Weight,
-    /// Documents with it per layer.
+    /// Documents with it per layer, also those that do not count.
     counts: Vec<u64>,
 }
 
@@ -122,12 +122,13 @@ impl Plan {
         let mut most = 0;
         for (number, field) in all.into_iter().enumerate() {
             let term = Term::from_field_text(field, text);
-            let counts: tantivy::Result<Vec<u64>> = view
-                .layers()
-                .map(|layer| layer.searcher.doc_freq(&term))
-                .collect();
-            let counts = counts?;
-            let total: u64 = counts.iter().sum();
+            let mut counts = Vec::new();
+            let mut total = 0;
+            for layer in view.layers() {
+                let (written, living) = layer.count(&term)?;
+                counts.push(written);
+                total += living;
+            }
             if total == 0 {
                 continue;
             }

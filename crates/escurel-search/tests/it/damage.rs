@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use escurel_search::{AdmitAll, Generation, OpenState, Query, SearchError, TextIndex};
 
@@ -142,33 +143,44 @@ fn every_file_cut_changed_or_gone() {
     build(&good);
     let mut names: Vec<_> = fs::read_dir(&good).expect("folder").flatten().collect();
     names.sort_by_key(|entry| entry.file_name());
-    let mut aside = 0;
-    let mut cases = 0;
-    for (number, entry) in names.iter().enumerate() {
-        let bytes = fs::read(entry.path()).expect("file");
-        let at = (number * 7919 + 13) % bytes.len().max(1);
-        let mut flipped = bytes.clone();
-        if let Some(byte) = flipped.get_mut(at) {
-            *byte ^= 0x55;
+    // The cases wait for the disk: several at once.
+    let aside = AtomicUsize::new(0);
+    let next = AtomicUsize::new(0);
+    let cases = names.len() * 4;
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                loop {
+                    let case = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(entry) = names.get(case / 4) else {
+                        return;
+                    };
+                    let path = dir.path().join(format!("case-{case}")).join("text");
+                    copy(&good, &path);
+                    damage(&path.join(entry.file_name()), case);
+                    let noticed = matches!(survives(&path), OpenState::MovedAside(..));
+                    aside.fetch_add(usize::from(noticed), Ordering::Relaxed);
+                }
+            });
         }
-        let changes = [
-            Some(bytes[..at].to_vec()),
-            Some(Vec::new()),
-            Some(flipped),
-            None,
-        ];
-        for (change, content) in changes.into_iter().enumerate() {
-            let case = dir.path().join(format!("case-{number}-{change}"));
-            let path = case.join("text");
-            copy(&good, &path);
-            let file = path.join(entry.file_name());
-            match content {
-                Some(content) => fs::write(&file, content).expect("write"),
-                None => fs::remove_file(&file).expect("remove"),
-            }
-            cases += 1;
-            aside += usize::from(matches!(survives(&path), OpenState::MovedAside(..)));
-        }
-    }
+    });
+    let aside = aside.into_inner();
     assert!(aside * 4 > cases * 3, "{aside} of {cases} were noticed");
+}
+
+/// Cuts, empties, changes or removes the file.
+fn damage(file: &Path, case: usize) {
+    let mut bytes = fs::read(file).expect("file");
+    let at = (case / 4 * 7919 + 13) % bytes.len().max(1);
+    match case % 4 {
+        0 => bytes.truncate(at),
+        1 => bytes.clear(),
+        2 => bytes
+            .iter_mut()
+            .skip(at)
+            .take(1)
+            .for_each(|byte| *byte ^= 0x55),
+        _ => return fs::remove_file(file).expect("remove"),
+    }
+    fs::write(file, bytes).expect("write");
 }

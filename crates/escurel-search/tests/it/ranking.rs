@@ -1,5 +1,7 @@
 //! Filters before ranking, and one order however the documents came in.
 
+use std::collections::BTreeMap;
+
 use escurel_search::{AdmitAll, Candidates, Doc, Hit, Query, TextIndex};
 use proptest::prelude::*;
 
@@ -126,6 +128,116 @@ proptest! {
         };
         prop_assert_eq!(sorted(&before), sorted(&after));
         prop_assert_eq!(index.all_docs().expect("docs"), live.0.into_iter().collect::<Vec<_>>());
+    }
+}
+
+/// One write: a page, its new text or none, and what follows it.
+type Step = (u32, Vec<Vec<usize>>, u8);
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let unit = prop::collection::vec(0..8usize, 0..9);
+    let units = prop::collection::vec(unit, 0..4);
+    prop::collection::vec((0..9u32, units, 0..8u8), 1..40)
+}
+
+fn take(index: &TextIndex, live: &mut BTreeMap<u32, Doc>, number: usize, step: &Step) {
+    let seq = number as u64 + 1;
+    let (at, units, then) = step;
+    if units.is_empty() {
+        index.forget(*at, seq + 1);
+        live.remove(at);
+    } else {
+        let texts: Vec<String> = units.iter().map(|unit| text(unit)).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let title = WORDS[number % WORDS.len()];
+        let doc = Doc {
+            fields_text: title.into(),
+            ..page(*at, seq, title, &texts)
+        };
+        index.forget(*at, seq);
+        match then {
+            0 => index.add_bulk(vec![doc.clone()]).expect("bulk"),
+            _ => index.add(vec![doc.clone()]),
+        }
+        live.insert(*at, doc);
+    }
+    if *then < 3 {
+        index.commit(seq).expect("commit");
+    }
+    if *then == 1 {
+        index.settle();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_history_of_writes_leaves_no_trace_in_scores(steps in steps(), query in question()) {
+        let index = TextIndex::in_memory();
+        let mut live: BTreeMap<u32, Doc> = BTreeMap::new();
+        for (number, step) in steps.iter().enumerate() {
+            take(&index, &mut live, number, step);
+        }
+        let scratch = TextIndex::in_memory();
+        scratch.add_bulk(live.values().cloned().collect()).expect("bulk");
+        scratch.commit(1).expect("commit");
+        let admitted = Live(live.values().map(|doc| (doc.page, doc.seq)).collect());
+        let expected = ask(&scratch.snapshot(), &query, 200, &admitted).hits;
+        let check = || same(&expected, &ask(&index.snapshot(), &query, 200, &admitted).hits);
+        check();
+        index.commit(100).expect("commit");
+        check();
+        index.settle();
+        check();
+    }
+}
+
+/// Enough rewritten pages that what is left out is remembered per term.
+#[test]
+fn many_rewritten_pages_leave_no_trace_in_scores() {
+    let index = TextIndex::in_memory();
+    let doc = |n: u32, seq: u64| {
+        let word = |n: u64| WORDS[(n % 8) as usize];
+        let n64 = u64::from(n) + seq;
+        page(
+            n,
+            seq,
+            word(n64),
+            &[&format!(
+                "{} {} {}",
+                word(n64 / 2),
+                word(n64 / 5),
+                word(seq)
+            )],
+        )
+    };
+    index
+        .add_bulk((0..3000).map(|n| doc(n, 1)).collect())
+        .expect("bulk");
+    index.commit(1).expect("commit");
+    let mut live = Live((0..3000).map(|n| (n, 1)).collect());
+    for (round, seq) in (2..=5u64).enumerate() {
+        for n in (0..60).map(|n| n * 7 + round as u32) {
+            index.forget(n, seq);
+            index.add(vec![doc(n, seq)]);
+            live.0.insert(n, seq);
+        }
+        if seq != 5 {
+            index.commit(seq).expect("commit");
+        }
+        ask(&index.snapshot(), "pump valve tide", 5, &live);
+    }
+    let scratch = bulk(
+        &live
+            .0
+            .iter()
+            .map(|(n, seq)| doc(*n, *seq))
+            .collect::<Vec<_>>(),
+    );
+    for query in ["pump", "valve tide", "pressure harbour log"] {
+        let expected = ask(&scratch.snapshot(), query, 200, &live).hits;
+        same(&expected, &ask(&index.snapshot(), query, 200, &live).hits);
     }
 }
 
