@@ -24,6 +24,7 @@ class Agent:
             [binary, "mcp", folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.replies = queue.Queue()
+        self.early = {}
         self.next_id = 0
         threading.Thread(target=self.read, daemon=True).start()
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}
@@ -49,11 +50,16 @@ class Agent:
         self.process.stdin.flush()
 
     def receive(self, wanted, limit):
-        try:
-            reply = self.replies.get(timeout=max(limit, 0))
-        except queue.Empty:
-            expect.fail(f"no answer within {limit:.1f} s")
-        if reply["id"] != wanted or "result" not in reply:
+        """The answer to one request; answers may overtake each other."""
+        end = time.monotonic() + limit
+        while wanted not in self.early:
+            try:
+                reply = self.replies.get(timeout=max(end - time.monotonic(), 0))
+            except queue.Empty:
+                expect.fail(f"no answer within {limit:.1f} s")
+            self.early[reply["id"]] = reply
+        reply = self.early.pop(wanted)
+        if "result" not in reply:
             expect.fail(f"request {wanted} was answered by {reply}")
         return reply["result"]
 

@@ -73,6 +73,10 @@ impl Wikilink {
                 if self.skill.is_none() {
                     return Err(malformed("a wikilink has a skill before `::`"));
                 }
+                // Written back, its colon would be taken for the separator's.
+                if self.skill.as_deref().is_some_and(|skill| skill.ends_with(':')) {
+                    return Err(malformed("a skill does not end with a colon"));
+                }
             }
             None => self.id = part(head),
         }
