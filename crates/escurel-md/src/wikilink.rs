@@ -74,7 +74,11 @@ impl Wikilink {
                     return Err(malformed("a wikilink has a skill before `::`"));
                 }
                 // Written back, its colon would be taken for the separator's.
-                if self.skill.as_deref().is_some_and(|skill| skill.ends_with(':')) {
+                if self
+                    .skill
+                    .as_deref()
+                    .is_some_and(|skill| skill.ends_with(':'))
+                {
                     return Err(malformed("a skill does not end with a colon"));
                 }
             }

@@ -282,8 +282,11 @@ impl Totals {
 
 impl View {
     pub fn new(fields: &Fields, main: Layer, deltas: Vec<Delta>) -> Self {
-        let mut totals = Totals::default();
-        totals.tokens = fields.texts().iter().map(|field| (*field, 0)).collect();
+        let tokens = fields.texts().iter().map(|field| (*field, 0)).collect();
+        let mut totals = Totals {
+            tokens,
+            ..Totals::default()
+        };
         main.add_to(&mut totals);
         deltas
             .iter()
