@@ -90,9 +90,11 @@ impl Core {
                 .warn("The index is ahead of the journal; it is being rebuilt.".into());
             self.forget(state)?;
         }
+        // Texts of records that are replayed now are indexed by the replay.
+        let (indexed, loaded) = (self.text.committed_seq(), state.seq);
         let (pages, order, unsettled) = self.gather(state)?;
         self.apply_replay(state, &pages, &order)?;
-        self.index_missing_texts(state)?;
+        self.index_missing_texts(state, indexed, loaded)?;
         state.seq = head;
         self.show(state);
         self.sql.send(Batch {
@@ -219,13 +221,13 @@ impl Core {
         }
     }
 
-    /// The text index may be older than the directory, or new.
-    fn index_missing_texts(&self, state: &mut LaneState) -> Result<()> {
-        let have = self.text.committed_seq();
+    /// The text index (up to `have`) may be older than the directory as it was loaded, or new.
+    fn index_missing_texts(&self, state: &mut LaneState, have: u64, loaded: u64) -> Result<()> {
         let lacking: Vec<Arc<Entry>> = state
             .dir
             .iter()
-            .filter(|e| e.seq > have && !crate::builtin::is_builtin(&e.path))
+            .filter(|e| e.seq > have && e.seq <= loaded)
+            .filter(|e| !crate::builtin::is_builtin(&e.path))
             .cloned()
             .collect();
         for chunk in lacking.chunks(CHUNK) {

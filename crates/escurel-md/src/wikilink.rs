@@ -136,14 +136,16 @@ impl Wikilink {
 /// The first `|` begins the alias; in table cells it is written `\|`.
 fn split_alias(inside: &str) -> (&str, Option<String>) {
     match inside.split_once('|') {
-        Some((address, alias)) => (
-            address
-                .trim_end_matches(|c: char| c == '\\' || c.is_whitespace())
-                .trim_start(),
-            some(alias),
-        ),
-        None => (inside.trim(), None),
+        Some((address, alias)) => (bare(address), some(alias)),
+        None => (bare(inside), None),
     }
+}
+
+/// Without space around it, and without the backslash that escapes what follows.
+fn bare(address: &str) -> &str {
+    address
+        .trim_end_matches(|c: char| c == '\\' || c.is_whitespace())
+        .trim_start()
 }
 
 /// Only a final `@` with digits, and something before it, pins a version.
@@ -162,7 +164,7 @@ fn split_version(s: &str) -> (&str, Option<String>) {
 
 /// A part of the address; a backslash at its end only escapes what follows.
 fn part(s: &str) -> Option<String> {
-    some(s.trim_end_matches(|c: char| c == '\\' || c.is_whitespace()))
+    some(bare(s))
 }
 
 fn some(s: &str) -> Option<String> {
