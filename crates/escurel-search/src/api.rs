@@ -121,7 +121,7 @@ impl LaneState {
 
 /// The version of the index's layout and text analysis. Growing it rebuilds
 /// every index at the next open.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Which index the caller expects to find: files of another layout or another
 /// store are not opened.

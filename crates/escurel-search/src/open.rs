@@ -110,7 +110,12 @@ fn create(
     let generation = serde_json::to_vec(&GenerationFile::from(expect)).map_err(io::Error::from)?;
     fs::write(dir.join(GENERATION), generation)?;
     let files = MmapDirectory::open(dir).map_err(tantivy::TantivyError::from)?;
-    let mut index = Index::create(files, fields.schema.clone(), IndexSettings::default())?;
+    // Hits are scattered: each pays for the block that its text is in.
+    let settings = IndexSettings {
+        docstore_blocksize: 4096,
+        ..IndexSettings::default()
+    };
+    let mut index = Index::create(files, fields.schema.clone(), settings)?;
     fields.register(&mut index);
     Ok(Found {
         index,
