@@ -162,6 +162,9 @@ impl Core {
                     self.replay_page(state, *uid, page, &parsed, &mut work);
                 }
             }
+            work.stale
+                .iter()
+                .for_each(|(page, seq)| self.text.forget(page.0, *seq));
             index_text(&self.text, work.docs, 0)?;
             self.progress.advance(chunk.len() as u64);
             if self.stopping() {
