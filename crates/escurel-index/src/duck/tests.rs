@@ -228,6 +228,7 @@ fn only_the_newest_damaged_file_is_kept() {
 }
 
 /// `name: relation target, relation target` per page, all of skill `note`.
+#[allow(clippy::type_complexity, reason = "a table of (page, at, links)")]
 fn graph(pages: &[(&str, &str, &[(&str, &str)])]) -> Corpus {
     let mut c = Corpus::new(escurel_md::Layout::Tenant);
     for (path, head, links) in pages {
@@ -262,6 +263,7 @@ fn sample() -> Corpus {
     ])
 }
 
+#[allow(clippy::too_many_arguments, reason = "the arguments of a walk")]
 fn hops(
     c: &Corpus,
     duck: &Duck,
