@@ -61,7 +61,7 @@ impl Core {
             (None, None) => self.live(&reading, &request.page_id)?,
         };
         let Some(chosen) = chosen else {
-            return Ok(None);
+            return self.absent();
         };
         let limit = if request.max_chars == 0 {
             MAX_CHARS
@@ -69,6 +69,15 @@ impl Core {
             request.max_chars
         };
         render(&reading, chosen, anchor.as_deref(), limit).map(Some)
+    }
+
+    /// "There is no such page" is only known once every page has been looked at.
+    fn absent(&self) -> Result<Option<Expanded>> {
+        if self.phase().phase == "indexing" {
+            let why = "The page is not indexed yet, or there is none.";
+            return Err(Refusal::new(Code::Indexing, why));
+        }
+        Ok(None)
     }
 
     fn live(&self, reading: &Reading<'_>, page_id: &str) -> Result<Option<Chosen>> {

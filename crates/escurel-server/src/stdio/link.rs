@@ -25,7 +25,7 @@ const SETTLE: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(40);
 
 /// Answers wait this long for a folder that has just been opened.
-const FRESH: Duration = Duration::from_millis(1500);
+const FRESH: Duration = Duration::from_secs(15);
 
 #[derive(Clone)]
 enum Backend {
