@@ -18,10 +18,17 @@ pub fn clock() -> Duration {
     }
 }
 
-/// The best of three runs.
+/// Quicker than this is quick on any machine.
+const PLAINLY_QUICK: Duration = Duration::from_millis(15);
+
+/// The best of three runs, or of twelve: caches shared with other work make
+/// single runs slower, never quicker.
 fn fastest(source: &str) -> (Duration, Page) {
     let mut best: Option<(Duration, Page)> = None;
-    for _ in 0..3 {
+    for run in 0..12 {
+        if run >= 3 && best.as_ref().is_some_and(|(b, _)| *b < PLAINLY_QUICK) {
+            break;
+        }
         let start = clock();
         let page = page(source);
         let took = clock().saturating_sub(start);
@@ -30,7 +37,7 @@ fn fastest(source: &str) -> (Duration, Page) {
         }
     }
     let (took, page) = best.unwrap_or_else(|| (Duration::ZERO, page("")));
-    if took > Duration::from_millis(15) {
+    if took > PLAINLY_QUICK {
         let head: String = source.chars().take(30).collect();
         println!("{took:?} for {} bytes of {head:?}", source.len());
     }
@@ -44,9 +51,6 @@ fn bomb(first: &str) -> String {
     }
     out + "---\nBody\n"
 }
-
-/// Ten times a millisecond: a busy machine is forgiven, what grows faster than its input is not.
-const BUSY: Duration = Duration::from_millis(10);
 
 #[test]
 fn headers_that_multiply_are_refused_quickly() {
@@ -147,7 +151,10 @@ fn no_header_is_slow() {
         ] {
             let source = format!("{open}{}{close}", pattern.repeat(250_000 / pattern.len()));
             let (took, page) = fastest(&source);
-            assert!(took < BUSY * 100, "{open:?} {pattern:?} took {took:?}");
+            assert!(
+                took < Duration::from_millis(100),
+                "{open:?} {pattern:?} took {took:?}"
+            );
             assert!(page.body_text().contains("Body"));
         }
     }
@@ -162,7 +169,7 @@ fn no_run_of_brackets_is_slow() {
         let source = pattern.repeat(100_000);
         let (took, _) = fastest(&source);
         // 50 ms for the shortest; the longest is four times its size.
-        let allowed = BUSY * (50 * (1 + source.len() as u32 / 200_000));
+        let allowed = Duration::from_millis(50 * (1 + source.len() as u64 / 200_000));
         assert!(took < allowed, "{pattern:?} took {took:?}");
     }
 }
