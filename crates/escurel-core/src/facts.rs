@@ -119,11 +119,3 @@ fn push_word(text: &mut String, word: &str) {
 pub(crate) fn digest(bytes: &[u8]) -> u64 {
     rapidhash::v3::rapidhash_v3(bytes)
 }
-
-/// Can a page be called that?
-pub(crate) fn is_page_name(path: &str) -> bool {
-    let ending = path
-        .rsplit_once('.')
-        .map(|(_, ending)| ending.to_ascii_lowercase());
-    matches!(ending.as_deref(), Some("md" | "markdown"))
-}

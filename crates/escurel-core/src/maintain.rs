@@ -151,7 +151,7 @@ impl Core {
                 Changed::Rescan => return self.rescan(changes),
             }
         }
-        let folder = |path: &String| !crate::facts::is_page_name(path);
+        let folder = |path: &String| !escurel_store::is_page(path);
         if paths.len() > MANY_PATHS || paths.iter().any(folder) {
             return self.rescan(changes);
         }

@@ -318,7 +318,7 @@ fn guard_replace(old: &Entry, new: &Parsed, put: &Put<'_>) -> Result<()> {
 fn checked_path(path: &str) -> Result<String> {
     let path = escurel_md::check_page_path(path)
         .map_err(|e| Refusal::new(Code::PageIdInvalid, e.to_string()).at("page_id"))?;
-    if crate::facts::is_page_name(&path) {
+    if escurel_store::is_page(&path) {
         return Ok(path);
     }
     Err(Refusal::new(

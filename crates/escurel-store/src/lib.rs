@@ -34,6 +34,7 @@ pub use fs::{Changed, FsStore, Holder, Layout, Lock, Paths, Watch};
 pub use journal::{Finding, JournalReport};
 pub use kinds::{KINDS, Kind, KindInfo};
 pub use memory::MemStore;
+pub use pathname::is_page;
 pub use record::{Content, Draft, ObjectId, Record};
 pub use store::{
     FAILPOINTS, Removed, Replaced, RootState, Scan, ScannedFile, Stat, Store, Unreadable,

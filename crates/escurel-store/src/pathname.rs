@@ -133,8 +133,8 @@ pub(crate) fn skipped(name: &str) -> bool {
         || has_extension(name, &["tmp", "swp", "swo", "swx", "part", "crdownload"])
 }
 
-/// Whether a file of that name is a page.
-pub(crate) fn is_page(name: &str) -> bool {
+/// Whether a file of that name is a page; a path's folders do not matter.
+pub fn is_page(name: &str) -> bool {
     has_extension(name, &["md", "markdown"])
 }
 

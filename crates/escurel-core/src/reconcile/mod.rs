@@ -20,8 +20,6 @@ use crate::{Result, sql};
 
 pub(crate) mod deletions;
 mod plan;
-#[cfg(test)]
-mod tests;
 
 use plan::{Changed, Looked, Step};
 
