@@ -14,11 +14,21 @@ use crate::{Entry, Facts, LinkFact, PageNo};
 impl Directory {
     /// Every link of the page with where it leads, in the order of the page.
     pub fn outgoing<'a>(&'a self, e: &'a Entry, scope: &Scope<'_>) -> Vec<Edge<'a>> {
+        self.outgoing_where(e, scope, &|_| true)
+    }
+
+    pub(super) fn outgoing_where<'a>(
+        &'a self,
+        e: &'a Entry,
+        scope: &Scope<'_>,
+        wanted: &dyn Fn(&LinkFact) -> bool,
+    ) -> Vec<Edge<'a>> {
         let Some(src) = self.get(e.no) else {
             return Vec::new();
         };
-        let links = e.facts.links.iter().filter(|l| l.kind != LinkKind::Asset);
+        let links = e.facts.links.iter();
         links
+            .filter(|l| l.kind != LinkKind::Asset && wanted(l))
             .map(|link| Edge {
                 src,
                 link,
@@ -29,6 +39,15 @@ impl Directory {
 
     /// Links that lead to the page, by path of their page, then position.
     pub fn incoming(&self, e: &Entry, scope: &Scope<'_>) -> Vec<Edge<'_>> {
+        self.incoming_where(e, scope, &|_| true)
+    }
+
+    pub(super) fn incoming_where(
+        &self,
+        e: &Entry,
+        scope: &Scope<'_>,
+        wanted: &dyn Fn(&LinkFact) -> bool,
+    ) -> Vec<Edge<'_>> {
         let mut keys = page_keys(&e.facts, &e.path);
         // A link may mean a page that this one replaces, by any of its names.
         for twin in self.twins(&e.facts).iter().filter_map(|no| self.get(*no)) {
@@ -51,7 +70,9 @@ impl Directory {
         let mut edges = Vec::new();
         for src in sources {
             let mentions = |l: &&LinkFact| {
-                mentions_any(l, &keys) || (l.skill().is_none() && l.id().is_none_or(str::is_empty))
+                wanted(l)
+                    && (mentions_any(l, &keys)
+                        || (l.skill().is_none() && l.id().is_none_or(str::is_empty)))
             };
             for link in src.facts.links.iter().filter(mentions) {
                 let to = self.lookup(Name::from(link), Place::of(src), scope);

@@ -22,6 +22,7 @@ mod sorted;
 #[cfg(test)]
 pub(crate) mod tests;
 mod types;
+mod walk;
 
 use std::sync::Arc;
 
