@@ -31,6 +31,6 @@ pub use duck::{
 };
 pub use entry::{Entry, EntryDraft};
 pub use error::IndexError;
-pub use facts::{Facts, LinkFact};
+pub use facts::{Facts, LinkFact, json_value};
 pub use texts::Texts;
 pub use walk::{Hop, MOST_HOPS, Walk, path_to};

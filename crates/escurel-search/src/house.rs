@@ -91,7 +91,8 @@ impl Housekeeper {
 
 fn verify(inner: &Weak<Inner>) {
     let Some(inner) = inner.upgrade() else { return };
-    if let Some(reason) = open::broken_file(&inner.index) {
+    let Some(dir) = &inner.dir else { return };
+    if let Some(reason) = open::broken_file(dir) {
         tracing::error!(%reason, "the text index is damaged");
         inner.damaged.store(true, Ordering::Relaxed);
     }

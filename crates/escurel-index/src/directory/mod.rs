@@ -58,6 +58,7 @@ pub struct Directory {
     lists: ByName<Arc<SkillList>>,
     skill_list: Arc<Sorted>,
     columns: ByName<Arc<Column>>,
+    revision: u64,
 }
 
 fn uid_hash(uid: Uid) -> u64 {
@@ -71,6 +72,11 @@ impl Directory {
 
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Moves with every change since the directory was made or loaded.
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     pub fn is_empty(&self) -> bool {
@@ -185,10 +191,12 @@ impl Directory {
             .then(|| self.entries.slot(no.index()))
         {
             change(Arc::make_mut(entry));
+            self.revision += 1;
         }
     }
 
     fn replace(&mut self, old: Option<&Entry>, new: Option<&Arc<Entry>>, no: PageNo) {
+        self.revision += 1;
         let keep_place = matches!((old, new), (Some(a), Some(b)) if lists::same_place(a, b));
         if let (false, Some(old)) = (keep_place, old) {
             self.unlist(old);
