@@ -79,13 +79,7 @@ pub(crate) fn install(state: &mut LaneState, anew: bool) -> Vec<Doc> {
         .collect()
 }
 
-fn install_one(
-    state: &mut LaneState,
-    n: u128,
-    path: &str,
-    text: &str,
-    anew: bool,
-) -> Option<Doc> {
+fn install_one(state: &mut LaneState, n: u128, path: &str, text: &str, anew: bool) -> Option<Doc> {
     let mut parsed = Parsed::of(path, text.as_bytes(), Layout::Tenant);
     parsed.page.layer = Some(format!("base@builtin@v{}", env!("CARGO_PKG_VERSION")));
     parsed.facts = Arc::new(escurel_index::Facts::of(&parsed.page));

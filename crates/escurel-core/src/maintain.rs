@@ -109,6 +109,7 @@ impl Core {
         }
         self.fold()?;
         self.progress.ready();
+        self.view.load().dir.warm();
         self.save();
         let rescan = if watch.is_some() {
             RESCAN

@@ -46,20 +46,17 @@ impl Core {
             ),
             Some(to) => {
                 let pages = to.and_then(|to| path_to(&hops, start, to.no));
-                Ancestry::Path(pages.and_then(|pages| {
-                    pages.into_iter().map(|no| path_of(&reading, no)).collect()
-                }))
+                Ancestry::Path(
+                    pages.and_then(|pages| {
+                        pages.into_iter().map(|no| path_of(&reading, no)).collect()
+                    }),
+                )
             }
         })
     }
 
     /// The present is walked in memory, the past in the database.
-    fn walk(
-        &self,
-        reading: &Reading<'_>,
-        walk: &Walk<'_>,
-        as_of: Option<i64>,
-    ) -> Result<Vec<Hop>> {
+    fn walk(&self, reading: &Reading<'_>, walk: &Walk<'_>, as_of: Option<i64>) -> Result<Vec<Hop>> {
         let Some(time) = as_of else {
             return Ok(reading.scoped(|scope| reading.view.dir.walk(walk, scope)));
         };

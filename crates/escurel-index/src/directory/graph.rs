@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use escurel_md::LinkKind;
+use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::Directory;
-use super::names::{link_keys, page_keys};
+use super::names::{folder, link_keys, page_keys};
 use super::resolve::{Name, Place};
 use super::types::{Edge, LinkCounts, Resolution, Scope};
 use crate::{Entry, Facts, LinkFact, PageNo};
@@ -68,6 +69,7 @@ impl Directory {
         sources.retain(|src| self.seen(src, scope));
         sources.sort_by(|a, b| a.path.cmp(&b.path));
         let mut edges = Vec::new();
+        let mut known = HashMap::new();
         for src in sources {
             let mentions = |l: &&LinkFact| {
                 wanted(l)
@@ -75,13 +77,30 @@ impl Directory {
                         || (l.skill().is_none() && l.id().is_none_or(str::is_empty)))
             };
             for link in src.facts.links.iter().filter(mentions) {
-                let to = self.lookup(Name::from(link), Place::of(src), scope);
+                let to = self.lookup_once(link, src, scope, &mut known);
                 if to.found().is_some_and(|page| page.no == e.no) {
                     edges.push(Edge { src, link, to });
                 }
             }
         }
         edges
+    }
+
+    /// A link leads where any equal one in its folder leads, except one that
+    /// means its own page.
+    fn lookup_once<'a>(
+        &self,
+        link: &'a LinkFact,
+        src: &'a Entry,
+        scope: &Scope<'_>,
+        known: &mut HashMap<(LinkKind, Option<&'a str>, Option<&'a str>, &'a str), Resolution>,
+    ) -> Resolution {
+        let lookup = || self.lookup(Name::from(link), Place::of(src), scope);
+        if link.skill().is_none() && link.id().is_none_or(str::is_empty) {
+            return lookup();
+        }
+        let key = (link.kind, link.skill(), link.id(), folder(&src.path));
+        known.entry(key).or_insert_with(lookup).clone()
     }
 
     /// Pages with a link that mentions any name of a page with these facts at

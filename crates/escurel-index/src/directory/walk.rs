@@ -29,7 +29,11 @@ impl Directory {
                     }
                 });
             }
-            level = ways.keys().filter_map(|no| self.get(*no)).map(|e| &**e).collect();
+            level = ways
+                .keys()
+                .filter_map(|no| self.get(*no))
+                .map(|e| &**e)
+                .collect();
             level.sort_unstable_by(|a, b| (&a.path, a.no).cmp(&(&b.path, b.no)));
             for entry in &level {
                 met.insert(entry.no);
@@ -63,7 +67,11 @@ impl Directory {
             self.incoming_where(entry, scope, &counts)
         };
         for edge in edges {
-            let other = if walk.up { edge.to.found().map(|e| e.no) } else { Some(edge.src.no) };
+            let other = if walk.up {
+                edge.to.found().map(|e| e.no)
+            } else {
+                Some(edge.src.no)
+            };
             if let (Some(other), Some(relation)) = (other, edge.link.relation.as_deref()) {
                 take(other, (relation, &entry.path, entry.no));
             }
