@@ -287,7 +287,7 @@ fn assemble(
     let state = LaneState::new(dir, seq);
     let text = Arc::new(text);
     let view = View::new(&state, text.snapshot());
-    let core = Core {
+    Core {
         sql: SqlLane::start(index.to_owned(), generation, store.clone(), layout),
         view: ArcSwap::from_pointee(view),
         lane: Lane::new(state),
@@ -304,8 +304,7 @@ fn assemble(
         text,
         progress,
         generation,
-    };
-    core
+    }
 }
 
 impl Core {

@@ -104,6 +104,8 @@ fn by_skill(prepared: &[Prepared]) -> HashMap<(PageType, Arc<str>), Vec<PageNo>>
 }
 
 type Cells = HashMap<String, Vec<(PageNo, Cell)>>;
+/// A key with what several threads found under it.
+type Gathered = (String, Vec<Vec<(PageNo, Cell)>>);
 
 /// All columns of the live pages. Plain threads: a pool's worker that waits
 /// here could pick up a job that waits for these very columns.
@@ -116,13 +118,13 @@ pub(super) fn columns_of(entries: &CowVec<Option<Arc<Entry>>>) -> Columns {
     for (key, cells) in parts.into_iter().flatten() {
         keys.entry(key).or_default().push(cells);
     }
-    let mut shares: Vec<Vec<(String, Vec<Vec<(PageNo, Cell)>>)>> = Vec::new();
+    let mut shares: Vec<Vec<Gathered>> = Vec::new();
     shares.resize_with(cores, Vec::new);
     for (i, key) in keys.into_iter().enumerate() {
         shares[i % cores].push(key);
     }
     let mut columns = ByName::default();
-    let fill = |share: Vec<(String, _)>| share.into_iter().map(column_of).collect::<Vec<_>>();
+    let fill = |share: Vec<Gathered>| share.into_iter().map(column_of).collect::<Vec<_>>();
     for (key, column) in in_threads(shares.into_iter(), fill).into_iter().flatten() {
         *columns.slot(&key) = Arc::new(column);
     }
@@ -163,7 +165,7 @@ fn cells_by_key(pages: &[&Arc<Entry>]) -> Cells {
     cells
 }
 
-fn column_of((key, parts): (String, Vec<Vec<(PageNo, Cell)>>)) -> (String, Column) {
+fn column_of((key, parts): Gathered) -> (String, Column) {
     let mut column = Column::default();
     for (no, cell) in parts.into_iter().flatten() {
         column.set(no, cell);

@@ -12,6 +12,9 @@ use super::resolve::{Name, Place};
 use super::types::{Edge, LinkCounts, Resolution, Scope};
 use crate::{Entry, Facts, LinkFact, PageNo};
 
+/// Kind, skill and id of a link, and the folder that it stands in.
+type Target<'a> = (LinkKind, Option<&'a str>, Option<&'a str>, &'a str);
+
 impl Directory {
     /// Every link of the page with where it leads, in the order of the page.
     pub fn outgoing<'a>(&'a self, e: &'a Entry, scope: &Scope<'_>) -> Vec<Edge<'a>> {
@@ -93,7 +96,7 @@ impl Directory {
         link: &'a LinkFact,
         src: &'a Entry,
         scope: &Scope<'_>,
-        known: &mut HashMap<(LinkKind, Option<&'a str>, Option<&'a str>, &'a str), Resolution>,
+        known: &mut HashMap<Target<'a>, Resolution>,
     ) -> Resolution {
         let lookup = || self.lookup(Name::from(link), Place::of(src), scope);
         if link.skill().is_none() && link.id().is_none_or(str::is_empty) {
