@@ -68,7 +68,15 @@ fn move_aside(file: &Path) {
 }
 
 /// Versions that we wrote after the `applied` mark: their files may be behind.
-type Unsettled = HashMap<Uid, Vec<ObjectId>>;
+type Unsettled = HashMap<Uid, Behind>;
+
+/// What the file of a page may still be.
+#[derive(Default)]
+struct Behind {
+    /// Absent: its first version is among them.
+    created: bool,
+    texts: Vec<ObjectId>,
+}
 
 /// A page as its records tell it.
 struct Replayed {
@@ -130,7 +138,9 @@ impl Core {
                     .and_then(|p| p.last_version.as_ref()?.content)
                     .map(|c| c.object);
                 let before = before.or_else(|| state.dir.by_uid(uid).map(|e| e.object));
-                unsettled.entry(uid).or_default().extend(before);
+                let behind = unsettled.entry(uid).or_default();
+                behind.created |= before.is_none();
+                behind.texts.extend(before);
             }
             if !pages.contains_key(&uid) {
                 order.push(uid);
@@ -159,7 +169,10 @@ impl Core {
             let mut work = Work::default();
             for (uid, parsed) in chunk.iter().zip(parsed) {
                 if let (Some(page), Some(parsed)) = (pages.get(uid), parsed) {
-                    self.replay_page(state, *uid, page, &parsed, &mut work);
+                    self.replay_page(state, *uid, page, &parsed, &mut work, true);
+                    // DuckDB replays the journal itself.
+                    work.changes.clear();
+                    work.relink.clear();
                 }
             }
             work.stale
@@ -172,6 +185,31 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Publishes records whose writer did not come to it.
+    pub(crate) fn replay_records(&self, state: &mut LaneState, records: &[Record]) -> Work {
+        let mut pages: HashMap<Uid, Replayed> = HashMap::new();
+        let mut order = Vec::new();
+        for record in records {
+            let Some(uid) = record.uid else { continue };
+            if !pages.contains_key(&uid) {
+                order.push(uid);
+            }
+            note(
+                pages.entry(uid).or_insert_with(|| Replayed::of(record)),
+                record.clone(),
+            );
+        }
+        let mut work = Work::default();
+        for uid in order {
+            if let Some(page) = pages.get(&uid)
+                && let Some(parsed) = self.parse_replayed(&state.dir, uid, page)
+            {
+                self.replay_page(state, uid, page, &parsed, &mut work, false);
+            }
+        }
+        work
     }
 
     fn parse_replayed(&self, dir: &Directory, uid: Uid, page: &Replayed) -> Option<Parsed> {
@@ -193,11 +231,12 @@ impl Core {
         page: &Replayed,
         parsed: &Parsed,
         work: &mut Work,
+        bulk: bool,
     ) {
         let old = state.dir.by_uid(uid).cloned();
         if let Some(version) = &page.last_version {
             let draft = entry_draft(version, old.as_deref(), parsed, None);
-            publish_entry(state, draft, old.as_deref(), parsed, version, work, true);
+            publish_entry(state, draft, old.as_deref(), parsed, version, work, bulk);
         }
         let moved = page
             .last_version
@@ -206,20 +245,29 @@ impl Core {
         let old = state.dir.by_uid(uid).cloned();
         if moved && page.last.kind == Kind::PageMoved {
             let draft = entry_draft(&page.last, old.as_deref(), parsed, None);
-            publish_entry(state, draft, old.as_deref(), parsed, &page.last, work, true);
+            publish_entry(
+                state,
+                draft,
+                old.as_deref(),
+                parsed,
+                &page.last,
+                work,
+                bulk,
+            );
         }
         state.dir.set_missing(uid, page.missing);
         if page.deleted {
             self.replay_deletion(state, uid, page, work);
         }
-        work.changes.clear();
-        work.relink.clear();
     }
 
     fn replay_deletion(&self, state: &mut LaneState, uid: Uid, page: &Replayed, work: &mut Work) {
         if let Some(entry) = state.dir.by_uid(uid).cloned() {
             deletions::remove(state, &entry, work);
             work.docs.retain(|doc| doc.page != entry.no.0);
+            work.stale.push((entry.no, page.last.seq));
+            work.changes
+                .push(sql::tombstone(entry.no, &page.last, &page.last));
             self.deletions.bury(entry, page.last.at);
         }
     }
@@ -276,15 +324,16 @@ impl Core {
         Ok(())
     }
 
-    fn roll_one(&self, entry: &Entry, before: &[ObjectId]) -> Result<()> {
+    fn roll_one(&self, entry: &Entry, before: &Behind) -> Result<()> {
         let found = self.store.read(&entry.path)?.map(|(bytes, _)| bytes);
         let new = self.store.object(&entry.object)?;
         if found.as_deref() == Some(&new[..]) {
             return Ok(());
         }
         let behind = match &found {
-            None => before.is_empty(),
+            None => before.created,
             Some(bytes) => before
+                .texts
                 .iter()
                 .any(|id| self.store.object(id).is_ok_and(|old| old == *bytes)),
         };
