@@ -76,7 +76,12 @@ struct Behind {
     /// Absent: its first version is among them.
     created: bool,
     texts: Vec<ObjectId>,
+    /// What we put into it, of which a power loss may have left a part.
+    written: Vec<ObjectId>,
 }
+
+/// Disks write whole sectors or nothing of them.
+const SECTOR: usize = 512;
 
 /// A page as its records tell it.
 struct Replayed {
@@ -141,6 +146,7 @@ impl Core {
                 let behind = unsettled.entry(uid).or_default();
                 behind.created |= before.is_none();
                 behind.texts.extend(before);
+                behind.written.extend(record.content.map(|c| c.object));
             }
             if !pages.contains_key(&uid) {
                 order.push(uid);
@@ -328,20 +334,31 @@ impl Core {
         let found = self.store.read(&entry.path)?.map(|(bytes, _)| bytes);
         let new = self.store.object(&entry.object)?;
         if found.as_deref() == Some(&new[..]) {
-            return Ok(());
+            return Ok(self.store.mark_unflushed(&entry.path)?);
         }
+        let any = |ids: &[ObjectId], fits: &dyn Fn(Vec<u8>) -> bool| {
+            ids.iter().any(|id| self.store.object(id).is_ok_and(fits))
+        };
         let behind = match &found {
             None => before.created,
-            Some(bytes) => before
-                .texts
-                .iter()
-                .any(|id| self.store.object(id).is_ok_and(|old| old == *bytes)),
+            Some(bytes) => {
+                any(&before.texts, &|old| old == *bytes)
+                    || any(&before.written, &|text| is_torn(bytes, &text))
+            }
         };
         if behind {
             self.put_file(&entry.path, found.as_deref(), &new)?;
         }
         Ok(())
     }
+}
+
+/// What a power loss leaves of `text` when the file's name was durable before its
+/// bytes were: whole sectors, and after them nothing or NUL.
+fn is_torn(found: &[u8], text: &[u8]) -> bool {
+    let end = found.iter().rposition(|byte| *byte != 0);
+    let end = end.map_or(0, |last| last + 1);
+    found.len() <= text.len() && end.is_multiple_of(SECTOR) && text.starts_with(&found[..end])
 }
 
 impl Replayed {
@@ -368,4 +385,26 @@ fn note(page: &mut Replayed, record: Record) {
         _ => {}
     }
     page.last = record;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SECTOR, is_torn};
+
+    #[test]
+    fn a_torn_file_is_whole_sectors_of_the_text_and_perhaps_a_hole() {
+        let text = vec![b'a'; 2 * SECTOR + 7];
+        let hole = [&text[..SECTOR], &[0; 40]].concat();
+        for (found, torn) in [
+            (&b""[..], true),
+            (&text[..SECTOR], true),
+            (&hole, true),
+            (&[0; 9], true),
+            (&text[..SECTOR - 1], false),
+            (b"another text", false),
+            (&[0; 3 * SECTOR], false),
+        ] {
+            assert_eq!(is_torn(found, &text), torn, "{} bytes", found.len());
+        }
+    }
 }

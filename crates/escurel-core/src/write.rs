@@ -170,17 +170,19 @@ impl Core {
                 &content,
             )?;
             let found = match outcome {
-                Replaced::Done(_) => {
+                // A deletion that nobody had told us of gives way to the new text.
+                Replaced::Done(_) | Replaced::Displaced { found: None, .. } => {
                     return Ok(Written {
                         path: path.to_owned(),
                         version: record.version.unwrap_or(1),
                         merged,
                     });
                 }
-                Replaced::Displaced { found, .. } => found,
+                Replaced::Displaced {
+                    found: Some(found), ..
+                } => found,
             };
             // What came out is a save that nobody asked us about: it becomes a version of its own.
-            let found = found.unwrap_or_default();
             let base = planned.unwrap_or_default();
             old = Some(self.record_outside_edit(uid, path, &found)?);
             let Some(both) = merge(&base, &content, &found) else {

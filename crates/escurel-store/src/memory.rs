@@ -136,6 +136,10 @@ impl Store for MemStore {
         self.pages.remove(path, planned)
     }
 
+    fn mark_unflushed(&self, path: &str) -> io::Result<()> {
+        self.pages.mark_unflushed(path)
+    }
+
     fn flush_files(&self) -> io::Result<()> {
         self.pages.flush()
     }

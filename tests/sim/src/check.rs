@@ -390,7 +390,7 @@ impl World {
         };
         self.model.moments.push(Moment {
             at: self.now(),
-            pages: pages.iter().filter(|p| !p.held).map(seen).collect(),
+            pages: pages.iter().map(seen).collect(),
         });
         self.tick();
     }

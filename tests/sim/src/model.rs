@@ -55,7 +55,13 @@ impl Model {
             self.may_be(path, Some(before.clone()));
         }
         if now.is_none() && self.fresh.contains(path) {
-            // So does an absent one that we made a moment ago.
+            // So does an absent one that we made a moment ago; which of its
+            // texts is known depends on what was looked at.
+            let past = self.past.get(path).cloned().unwrap_or_default();
+            past.into_iter().for_each(|text| self.may_be(path, Some(text)));
+        }
+        if now.as_ref().is_some_and(Vec::is_empty) {
+            // And an empty one looks like one whose bytes a power loss took.
             let before = self.files.get(path).cloned();
             self.may_be(path, before);
         }

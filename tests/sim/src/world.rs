@@ -54,7 +54,7 @@ impl World {
             ids: ids.clone(),
             failpoints: trap.clone(),
         }));
-        let folder = tempfile::tempdir().map_err(text)?;
+        let folder = scratch().map_err(text)?;
         let kb = Kb::stepped(
             store.clone(),
             layout,
@@ -202,6 +202,13 @@ impl World {
         let done = meddle(&self.store, self.layout, &self.model.files, &self.model, outside);
         self.meddled(done);
     }
+}
+
+/// A folder for the index: in memory where there is such a place, because what is
+/// derived is synced often and none of it is waited for here.
+fn scratch() -> std::io::Result<tempfile::TempDir> {
+    let memory = Path::new("/dev/shm");
+    tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir())
 }
 
 /// What files became what.

@@ -11,6 +11,8 @@ use crate::{Env, Removed, Replaced, RootState, Scan, ScannedFile, Stat, StoreErr
 
 type File = (Vec<u8>, Stat);
 
+const SECTOR: usize = 512;
+
 pub(super) struct MemPages {
     env: Env,
     state: Mutex<State>,
@@ -46,7 +48,7 @@ impl State {
     }
 
     /// A rename may be durable before the bytes of the file are: with `torn`
-    /// it is, and so many of the bytes.
+    /// it is, and so many of the bytes, in whole sectors.
     fn survivors(&self, torn: usize) -> BTreeMap<String, File> {
         let mut survivors = self.durable.clone();
         if torn == 0 {
@@ -57,7 +59,7 @@ impl State {
                 continue;
             }
             let mut bytes = bytes.clone();
-            bytes.truncate(torn);
+            bytes.truncate(torn / SECTOR * SECTOR);
             let size = bytes.len() as u64;
             survivors.insert(path.clone(), (bytes, Stat { size, ..*stat }));
         }
@@ -216,6 +218,12 @@ impl MemPages {
                 Ok(Removed::Done)
             }
         }
+    }
+
+    pub(super) fn mark_unflushed(&self, path: &str) -> io::Result<()> {
+        check(path)?;
+        self.state.lock().dirty.insert(path.to_owned());
+        Ok(())
     }
 
     pub(super) fn flush(&self) -> io::Result<()> {
