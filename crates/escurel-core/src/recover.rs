@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use escurel_index::{Directory, Entry};
+use escurel_index::{Directory, Entry, PageNo};
 use escurel_store::{Kind, ObjectId, Record, Uid};
 use rayon::prelude::*;
 
@@ -251,15 +251,7 @@ impl Core {
         let old = state.dir.by_uid(uid).cloned();
         if moved && page.last.kind == Kind::PageMoved {
             let draft = entry_draft(&page.last, old.as_deref(), parsed, None);
-            publish_entry(
-                state,
-                draft,
-                old.as_deref(),
-                parsed,
-                &page.last,
-                work,
-                bulk,
-            );
+            publish_entry(state, draft, old.as_deref(), parsed, &page.last, work, bulk);
         }
         state.dir.set_missing(uid, page.missing);
         if page.deleted {
@@ -296,6 +288,22 @@ impl Core {
                 )
             });
             index_text(&self.text, docs.collect(), 0)?;
+        }
+        if have != loaded {
+            self.forget_old_texts(state)?;
+        }
+        Ok(())
+    }
+
+    /// An index that is older or newer than the directory has texts that must not
+    /// count when answers are ranked.
+    fn forget_old_texts(&self, state: &LaneState) -> Result<()> {
+        let next = self.store.head() + 1;
+        for (page, seq) in self.text.all_docs()? {
+            let newest = state.dir.get(PageNo(page)).map_or(next, |e| e.seq);
+            if seq < newest {
+                self.text.forget(page, newest);
+            }
         }
         Ok(())
     }

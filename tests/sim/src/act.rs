@@ -88,6 +88,9 @@ impl World {
         };
         let expected = self.expected_refusal(&put, view.as_ref())?;
         let before = self.model.text(&path).cloned();
+        if view.is_none() {
+            self.model.fresh.insert(path.clone());
+        }
         let laid = self.lay(fault);
         let result = self.kb.put_page(&self.me(), &put);
         match self.sprung(laid)? {
@@ -160,8 +163,7 @@ impl World {
             Ok(written) if undisturbed => {
                 let as_told = written.version == version + 1 && !written.merged;
                 claim(as_told, || format!("v{version} became {written:?}"))?;
-                let fresh = before.is_none();
-                self.wrote(put.path, new.to_vec(), fresh);
+                self.model.set(put.path, Some(new.to_vec()));
                 self.acknowledge(&written)
             }
             Err(refusal) if undisturbed => Err(format!("{}: refused, {refusal}", put.path)),
@@ -189,9 +191,13 @@ impl World {
                     .as_ref()
                     .is_some_and(|got| text::is_merge(base, new, theirs, got));
                 claim(merged && written.merged, || {
-                    format!("{}: {written:?}, but the file holds {}", put.path, shown(got.as_ref()))
+                    format!(
+                        "{}: {written:?}, but the file holds {}",
+                        put.path,
+                        shown(got.as_ref())
+                    )
                 })?;
-                self.wrote(put.path, got.unwrap_or_default(), false);
+                self.model.set(put.path, got);
                 self.acknowledge(&written)
             }
             Err(refusal) if refusal.code == Code::Conflict => {
@@ -244,7 +250,6 @@ impl World {
         self.model.set(put.path, got);
         // A crash may bring back what this write put in place.
         self.model.may_be(put.path, Some(new.to_vec()));
-        self.model.fresh.insert(put.path.to_owned());
         match result {
             Ok(written) if written.merged => self.acknowledge(&written),
             Ok(written) => self.acknowledge_text(&written, new.to_vec()),
@@ -270,13 +275,6 @@ impl World {
         self.model.may_be(put.path, before);
         self.model.may_be(put.path, Some(new));
         Ok(())
-    }
-
-    fn wrote(&mut self, path: &str, text: Vec<u8>, fresh: bool) {
-        if fresh {
-            self.model.fresh.insert(path.to_owned());
-        }
-        self.model.set(path, Some(text));
     }
 
     fn acknowledge(&mut self, written: &Written) -> Outcome {
@@ -436,10 +434,7 @@ impl World {
                 None if armed => Sprung::Nothing,
                 None => return Err("the crash itself failed".into()),
             },
-            Laid::Meddles(slot) => slot
-                .lock()
-                .take()
-                .map_or(Sprung::Nothing, Sprung::Meddled),
+            Laid::Meddles(slot) => slot.lock().take().map_or(Sprung::Nothing, Sprung::Meddled),
             _ => Sprung::Nothing,
         })
     }

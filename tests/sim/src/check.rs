@@ -136,8 +136,13 @@ impl World {
 
     fn check_names(&self, pages: &[Page]) -> Outcome {
         let bare = (0..PAGES).map(|n| format!("s{n}"));
-        let ids = (0..IDS)
-            .flat_map(|n| [format!("id{n}"), format!("note::id{n}"), format!("person::id{n}")]);
+        let ids = (0..IDS).flat_map(|n| {
+            [
+                format!("id{n}"),
+                format!("note::id{n}"),
+                format!("person::id{n}"),
+            ]
+        });
         let titles = (0..TITLES).map(|n| format!("Title {n}"));
         for name in bare.chain(ids).chain(titles) {
             let resolved = self
@@ -200,7 +205,7 @@ impl World {
             let told: Vec<String> = self
                 .instances(skill, None)?
                 .into_iter()
-                .map(|(path, _)| path)
+                .map(|(_, path, _)| path)
                 .collect();
             let expected: Vec<String> = pages
                 .iter()
@@ -208,14 +213,16 @@ impl World {
                 .map(|p| p.path.clone())
                 .collect();
             if told != expected {
-                return Err(format!("instances of {skill} are {told:?}, not {expected:?}"));
+                return Err(format!(
+                    "instances of {skill} are {told:?}, not {expected:?}"
+                ));
             }
         }
         Ok(())
     }
 
-    /// Paths and versions.
-    fn instances(&self, skill: &str, as_of: Option<String>) -> Outcome<Vec<(String, u64)>> {
+    /// Uids, paths and versions.
+    fn instances(&self, skill: &str, as_of: Option<String>) -> Outcome<Vec<(String, String, u64)>> {
         let request = InstancesRequest {
             skill_id: skill.to_owned(),
             limit: 500,
@@ -226,7 +233,7 @@ impl World {
             Ok(found) => Ok(found
                 .instances
                 .into_iter()
-                .map(|row| (row.page.page_id, row.page.version))
+                .map(|row| (row.page.uid, row.page.page_id, row.page.version))
                 .collect()),
             Err(refusal) if refusal.code == Code::SkillNotFound => Ok(Vec::new()),
             Err(refusal) => Err(refusal.to_string()),
@@ -235,8 +242,11 @@ impl World {
 
     fn check_search(&self, pages: &[Page]) -> Outcome {
         for word in self.words(pages) {
-            let told: BTreeSet<String> =
-                self.found(&word)?.into_iter().map(|(path, _)| path).collect();
+            let told: BTreeSet<String> = self
+                .found(&word)?
+                .into_iter()
+                .map(|(path, _)| path)
+                .collect();
             let expected: BTreeSet<String> = pages
                 .iter()
                 .filter(|p| p.read.words.contains(&word))
@@ -256,7 +266,11 @@ impl World {
         let all: BTreeSet<String> = past
             .flat_map(|t| crate::text::read(&String::from_utf8_lossy(t)).words)
             .collect();
-        let gone = all.iter().rev().filter(|w| !live.contains(*w)).take(WORDS / 2);
+        let gone = all
+            .iter()
+            .rev()
+            .filter(|w| !live.contains(*w))
+            .take(WORDS / 2);
         let gone = gone.cloned();
         live.iter().rev().take(WORDS).cloned().chain(gone).collect()
     }
@@ -324,11 +338,7 @@ impl World {
     fn check_past(&self) -> Outcome {
         let moments = &self.model.moments;
         let older = moments.len() / 2;
-        let some = moments
-            .iter()
-            .rev()
-            .take(MOMENTS)
-            .chain(moments.get(older));
+        let some = moments.iter().rev().take(MOMENTS).chain(moments.get(older));
         for moment in some {
             self.check_moment(moment)?;
         }
@@ -352,15 +362,18 @@ impl World {
             if !same {
                 let (path, version) = (&seen.path, seen.version);
                 let told = told.map(|t| (t.page.page_id, t.page.version, t.body));
-                return Err(format!("at {at}, {path} was v{version}; now it is said to be {told:?}"));
+                return Err(format!(
+                    "at {at}, {path} was v{version}; now it is said to be {told:?}"
+                ));
             }
         }
         self.check_instances_then(moment, &at)
     }
 
-    /// Of the pages that still exist.
+    /// Of the pages that still exist and were known already.
     fn check_instances_then(&self, moment: &Moment, at: &str) -> Outcome {
         let live: BTreeSet<String> = self.pages()?.into_iter().map(|p| p.uid).collect();
+        let known: BTreeSet<&String> = moment.pages.iter().map(|s| &s.uid).collect();
         for skill in ["note", "person"] {
             let mut expected: Vec<_> = moment
                 .pages
@@ -369,7 +382,12 @@ impl World {
                 .map(|s| (s.path.clone(), s.version))
                 .collect();
             expected.sort();
-            let told = self.instances(skill, Some(at.to_owned()))?;
+            let told: Vec<_> = self
+                .instances(skill, Some(at.to_owned()))?
+                .into_iter()
+                .filter(|(uid, ..)| known.contains(uid))
+                .map(|(_, path, version)| (path, version))
+                .collect();
             // A skill without a page today is unknown today.
             if told != expected && !told.is_empty() {
                 return Err(format!(
@@ -400,13 +418,20 @@ impl World {
         let pages = self.pages()?;
         let mut lines = Vec::new();
         for page in &pages {
-            let snapshots = self.kb.list_snapshots(&self.me(), &page.uid).map_err(text)?;
+            let snapshots = self
+                .kb
+                .list_snapshots(&self.me(), &page.uid)
+                .map_err(text)?;
             lines.push(format!(
                 "{} {} v{} held {} {snapshots:?}",
                 page.path, page.uid, page.version, page.held
             ));
         }
-        for word in self.words(&pages).into_iter().chain([word(0), "Title".to_owned()]) {
+        for word in self
+            .words(&pages)
+            .into_iter()
+            .chain([word(0), "Title".to_owned()])
+        {
             let mut hits: Vec<String> = self
                 .found(&word)?
                 .into_iter()

@@ -84,11 +84,7 @@ pub(crate) fn copy(from: &Path, to: &Path, part: Part) -> io::Result<()> {
     })
 }
 
-fn each(
-    folder: &Path,
-    part: Part,
-    act: &mut dyn FnMut(&Path) -> io::Result<()>,
-) -> io::Result<()> {
+fn each(folder: &Path, part: Part, act: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
     for item in fs::read_dir(folder)? {
         let item = item?;
         if part.is_in(&item.file_name().to_string_lossy()) {

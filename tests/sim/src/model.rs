@@ -58,7 +58,8 @@ impl Model {
             // So does an absent one that we made a moment ago; which of its
             // texts is known depends on what was looked at.
             let past = self.past.get(path).cloned().unwrap_or_default();
-            past.into_iter().for_each(|text| self.may_be(path, Some(text)));
+            past.into_iter()
+                .for_each(|text| self.may_be(path, Some(text)));
         }
         if now.as_ref().is_some_and(Vec::is_empty) {
             // And an empty one looks like one whose bytes a power loss took.
@@ -107,13 +108,18 @@ impl Model {
                     "{path} holds {}, expected {}{}",
                     shown(got),
                     shown(expected),
-                    maybe.map(|m| format!(" or {}", shown(m.as_ref()))).collect::<String>(),
+                    maybe
+                        .map(|m| format!(" or {}", shown(m.as_ref())))
+                        .collect::<String>(),
                 ));
             }
         }
         for (path, text) in &found {
             if self.files.get(path) != Some(text) {
-                self.past.entry(path.clone()).or_default().push(text.clone());
+                self.past
+                    .entry(path.clone())
+                    .or_default()
+                    .push(text.clone());
             }
         }
         self.files = found;

@@ -53,14 +53,34 @@ pub(crate) enum Base {
 /// What another program does to files.
 #[derive(Clone, Debug)]
 pub(crate) enum Outside {
-    Save { page: u32, change: Change },
-    SaveByRename { page: u32, change: Change },
-    Delete { page: u32 },
-    Rename { from: u32, to: u32 },
-    Swap { one: u32, other: u32 },
+    Save {
+        page: u32,
+        change: Change,
+    },
+    SaveByRename {
+        page: u32,
+        change: Change,
+    },
+    Delete {
+        page: u32,
+    },
+    Rename {
+        from: u32,
+        to: u32,
+    },
+    Swap {
+        one: u32,
+        other: u32,
+    },
     /// Copies one file over another.
-    Copy { from: u32, to: u32 },
-    Revert { page: u32, which: u32 },
+    Copy {
+        from: u32,
+        to: u32,
+    },
+    Revert {
+        page: u32,
+        which: u32,
+    },
     DeleteAll,
 }
 

@@ -168,8 +168,7 @@ impl World {
             .befall(&index, self.earlier.as_deref())
             .map_err(text)?;
         self.keep_index(&index)?;
-        let slot =
-            again.map(|(after, loss, fate)| self.lay_crash(after, loss, fate, Weak::new()));
+        let slot = again.map(|(after, loss, fate)| self.lay_crash(after, loss, fate, Weak::new()));
         self.open()?;
         self.trap.disarm();
         Ok(slot.and_then(|slot| slot.lock().take()))
@@ -199,7 +198,13 @@ impl World {
 
     /// Another program at work, seen by nobody yet.
     pub fn outside(&mut self, outside: &Outside) {
-        let done = meddle(&self.store, self.layout, &self.model.files, &self.model, outside);
+        let done = meddle(
+            &self.store,
+            self.layout,
+            &self.model.files,
+            &self.model,
+            outside,
+        );
         self.meddled(done);
     }
 }
