@@ -86,6 +86,8 @@ const SECTOR: usize = 512;
 /// A page as its records tell it.
 struct Replayed {
     last_version: Option<Record>,
+    /// Where it went after that.
+    last_move: Option<Record>,
     last: Record,
     missing: bool,
     deleted: bool,
@@ -244,14 +246,10 @@ impl Core {
             let draft = entry_draft(version, old.as_deref(), parsed, None);
             publish_entry(state, draft, old.as_deref(), parsed, version, work, bulk);
         }
-        let moved = page
-            .last_version
-            .as_ref()
-            .is_none_or(|v| v.path != page.last.path);
-        let old = state.dir.by_uid(uid).cloned();
-        if moved && page.last.kind == Kind::PageMoved {
-            let draft = entry_draft(&page.last, old.as_deref(), parsed, None);
-            publish_entry(state, draft, old.as_deref(), parsed, &page.last, work, bulk);
+        if let Some(record) = &page.last_move {
+            let old = state.dir.by_uid(uid).cloned();
+            let draft = entry_draft(record, old.as_deref(), parsed, None);
+            publish_entry(state, draft, old.as_deref(), parsed, record, work, bulk);
         }
         state.dir.set_missing(uid, page.missing);
         if page.deleted {
@@ -326,7 +324,8 @@ impl Core {
     /// A file that is neither the old nor the new version is an outside edit, left to the scan.
     fn roll_forward(&self, state: &mut LaneState, unsettled: &Unsettled) -> Result<()> {
         for (uid, before) in unsettled {
-            if let Some(entry) = state.dir.by_uid(*uid).cloned()
+            // What was seen to be missing did not vanish in a crash.
+            if let Some(entry) = state.dir.by_uid(*uid).filter(|e| !e.missing).cloned()
                 && let Err(error) = self.roll_one(&entry, before)
             {
                 self.progress.warn(format!(
@@ -373,6 +372,7 @@ impl Replayed {
     fn of(record: &Record) -> Replayed {
         Replayed {
             last_version: None,
+            last_move: None,
             last: record.clone(),
             missing: false,
             deleted: false,
@@ -386,7 +386,9 @@ fn note(page: &mut Replayed, record: Record) {
             page.missing = false;
             page.deleted = false;
             page.last_version = Some(record.clone());
+            page.last_move = None;
         }
+        Kind::PageMoved => page.last_move = Some(record.clone()),
         Kind::PageMissing => page.missing = true,
         Kind::PageFound => page.missing = false,
         Kind::PageDeleted => page.deleted = true,

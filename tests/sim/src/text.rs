@@ -46,7 +46,7 @@ impl Change {
         let (header, body) = split(&old);
         let mut lines: Vec<String> = body
             .lines()
-            .filter(|l| !l.is_empty())
+            .filter(|l| !l.is_empty() && !l.contains(char::REPLACEMENT_CHARACTER))
             .map(str::to_owned)
             .collect();
         let at = self.at as usize % lines.len().max(1);
