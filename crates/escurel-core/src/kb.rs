@@ -96,6 +96,7 @@ pub struct Core {
     /// Set when the pages are real files: the watcher needs them.
     pub(crate) files: Option<Arc<FsStore>>,
     pub(crate) paths: Option<Paths>,
+    pub(crate) index: PathBuf,
     pub(crate) layout: Layout,
     pub(crate) policy: Arc<dyn Policy>,
     pub(crate) view: ArcSwap<View>,
@@ -151,11 +152,31 @@ impl Kb {
         kb
     }
 
-    /// Over any store; the index goes into a temporary folder. For tests and simulation.
+    /// Over any store; the index goes into a temporary folder. For tests.
     pub fn over(store: Arc<MemStore>, layout: Layout, policy: Arc<dyn Policy>) -> Result<Arc<Kb>> {
         let index = std::env::temp_dir().join(format!("escurel-{}", ulid::Ulid::generate()));
         std::fs::create_dir_all(&index)?;
         Kb::start(store, None, None, layout, &index, policy)
+    }
+
+    /// For simulations: nothing goes on behind the calls but what [`Core::do_chore`]
+    /// is told to do, so that a seed decides the order of events. Ready when it returns.
+    ///
+    /// # Errors
+    /// What recovery ends with.
+    pub fn stepped(
+        store: Arc<MemStore>,
+        layout: Layout,
+        policy: Arc<dyn Policy>,
+        index: &Path,
+    ) -> Result<Arc<Kb>> {
+        let core = Kb::put_together(store, None, None, layout, index, policy)?;
+        let kb = Kb {
+            core,
+            threads: Mutex::default(),
+        };
+        kb.core.start_up()?;
+        Ok(Arc::new(kb))
     }
 
     fn start(
@@ -166,6 +187,19 @@ impl Kb {
         index: &Path,
         policy: Arc<dyn Policy>,
     ) -> Result<Arc<Kb>> {
+        let core = Kb::put_together(store, files, paths, layout, index, policy)?;
+        let threads = Mutex::new(crate::maintain::start(&core)?);
+        Ok(Arc::new(Kb { core, threads }))
+    }
+
+    fn put_together(
+        store: Arc<dyn Store>,
+        files: Option<Arc<FsStore>>,
+        paths: Option<Paths>,
+        layout: Layout,
+        index: &Path,
+        policy: Arc<dyn Policy>,
+    ) -> Result<Arc<Core>> {
         std::fs::create_dir_all(index)?;
         let progress = Progress::default();
         let recovered = recover::load(index, &progress);
@@ -175,8 +209,7 @@ impl Kb {
             store, files, paths, layout, index, policy, recovered, text.index, progress,
         ));
         core.install_builtin(anew);
-        let threads = Mutex::new(crate::maintain::start(&core)?);
-        Ok(Arc::new(Kb { core, threads }))
+        Ok(core)
     }
 
     /// Who owns the folder, if somebody does.
@@ -205,13 +238,11 @@ impl Kb {
 
     /// Stops background work, flushes and saves. Safe to call twice.
     pub fn close(&self) {
-        self.core.stop.store(true, Ordering::Release);
-        self.core.signals.send(Signal::Stop);
-        let threads = std::mem::take(&mut *self.threads.lock());
-        if threads.is_empty() {
+        if self.core.stop.swap(true, Ordering::AcqRel) {
             return;
         }
-        for thread in threads {
+        self.core.signals.send(Signal::Stop);
+        for thread in std::mem::take(&mut *self.threads.lock()) {
             let _ = thread.join();
         }
         self.core.save();
@@ -289,6 +320,7 @@ fn assemble(
     let view = View::new(&state, text.snapshot());
     Core {
         sql: SqlLane::start(index.to_owned(), generation, store.clone(), layout),
+        index: index.to_owned(),
         view: ArcSwap::from_pointee(view),
         lane: Lane::new(state),
         deletions: Deletions::default(),

@@ -95,8 +95,8 @@ pub(crate) struct Ticket<'a> {
 }
 
 impl Core {
-    /// Makes the drafts durable. The ticket must be published; a dropped one is
-    /// published empty, so that later writers go on, and the next scan repairs it.
+    /// Makes the drafts durable. The ticket must be published; a dropped one
+    /// publishes what its records say, and the files are looked at again.
     pub(crate) fn append(&self, drafts: Vec<Draft>) -> Result<Ticket<'_>> {
         self.reach("core.before_append")?;
         let records = self.store.append(drafts)?;
@@ -127,8 +127,9 @@ impl Drop for Ticket<'_> {
         if !self.published {
             tracing::warn!("a durable record was not published by its writer; rescanning");
             let records = std::mem::take(&mut self.records);
-            let _ = self.core.publish(&records, |_| Work::default());
-            self.core.request_replay();
+            let core = self.core;
+            let _ = core.publish(&records, |state| core.replay_records(state, &records));
+            core.request_rescan();
         }
     }
 }

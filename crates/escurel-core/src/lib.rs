@@ -25,5 +25,6 @@ mod view;
 mod write;
 
 pub use kb::{Core, FAILPOINTS, Kb, OpenOptions};
+pub use maintain::Chore;
 pub use refusal::{Audience, Code, Refusal, Result};
 pub use write::{Put, Written};

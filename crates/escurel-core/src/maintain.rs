@@ -19,9 +19,24 @@ use crate::{Code, Refusal, Result};
 pub(crate) enum Signal {
     /// Something was published.
     Dirty,
-    /// Records are in the journal that the views lack.
-    Replay,
+    /// Files may not be as they are known.
+    Rescan,
     Stop,
+}
+
+/// A piece of background work, for those who decide themselves when it happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chore {
+    /// Compares all files with what is known.
+    Scan,
+    /// Compares these only, as after a message of the watcher.
+    Look(Vec<String>),
+    /// Decides about vanished files, if they have been away for long enough.
+    Settle,
+    /// Folds fresh texts into the index files and makes page files durable.
+    Fold,
+    /// Writes what makes the next start quick.
+    Save,
 }
 
 pub(crate) struct Signals {
@@ -95,13 +110,28 @@ impl Core {
         }
     }
 
-    pub(crate) fn request_replay(&self) {
-        self.signals.send(Signal::Replay);
+    pub(crate) fn request_rescan(&self) {
+        self.signals.send(Signal::Rescan);
     }
 
     fn run(&self) -> Result<()> {
         let (tx, changes) = unbounded();
         let watch = self.watch(tx);
+        self.start_up()?;
+        if self.stopping() {
+            return Ok(());
+        }
+        let rescan = if watch.is_some() {
+            RESCAN
+        } else {
+            RESCAN_UNWATCHED
+        };
+        self.keep(&changes, rescan);
+        Ok(())
+    }
+
+    /// From what is on disk to a state that answers for every page.
+    pub(crate) fn start_up(&self) -> Result<()> {
         self.replay()?;
         self.reconcile_all()?;
         if self.stopping() {
@@ -111,13 +141,32 @@ impl Core {
         self.progress.ready();
         self.view.load().dir.warm();
         self.save();
-        let rescan = if watch.is_some() {
-            RESCAN
-        } else {
-            RESCAN_UNWATCHED
-        };
-        self.keep(&changes, rescan);
         Ok(())
+    }
+
+    /// Does one piece of background work now, and what was asked for before it.
+    /// For knowledge bases from [`crate::Kb::stepped`].
+    pub fn do_chore(&self, chore: &Chore) -> Result<()> {
+        while let Ok(signal) = self.signals.rx.try_recv() {
+            self.obey(signal)?;
+        }
+        match chore {
+            Chore::Scan => self.reconcile_all().map(drop),
+            Chore::Look(paths) => self.reconcile_paths(paths).map(drop),
+            Chore::Settle if self.deletions.due(self.now()) == Some(true) => {
+                self.settle_deletions()
+            }
+            Chore::Settle => Ok(()),
+            Chore::Fold => self.fold().and_then(|()| self.mark_applied()),
+            Chore::Save => self.try_save(&mut self.signals.saved.lock()),
+        }
+    }
+
+    fn obey(&self, signal: Signal) -> Result<()> {
+        match signal {
+            Signal::Rescan => self.reconcile_all().map(drop),
+            Signal::Dirty | Signal::Stop => Ok(()),
+        }
     }
 
     fn watch(&self, tx: Sender<Changed>) -> Option<escurel_store::Watch> {
@@ -143,8 +192,8 @@ impl Core {
                     Err(_) => { std::thread::sleep(TICK); Ok(()) }
                 },
                 recv(self.signals.rx) -> signal => match signal {
-                    Ok(Signal::Replay) => self.replay().and_then(|()| self.reconcile_all().map(drop)),
-                    _ => Ok(()),
+                    Ok(signal) => self.obey(signal),
+                    Err(_) => Ok(()),
                 },
                 default(TICK) => Ok(()),
             };
@@ -230,9 +279,6 @@ impl Core {
         self.reach("core.before_save")?;
         self.fold()?;
         self.mark_applied()?;
-        let Some(paths) = &self.paths else {
-            return Ok(());
-        };
         let (dir, seq) = {
             let state = self.lane.state.lock();
             (state.dir.clone(), state.seq)
@@ -246,7 +292,7 @@ impl Core {
             return Err(Refusal::new(Code::Io, "Page files are not durable yet."));
         }
         self.reach("core.before_directory_save")?;
-        dir.save(&directory_file(&paths.index), seq, self.generation)?;
+        dir.save(&directory_file(&self.index), seq, self.generation)?;
         *saved = state;
         Ok(())
     }

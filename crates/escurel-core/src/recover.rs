@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use escurel_index::{Directory, Entry};
+use escurel_index::{Directory, Entry, PageNo};
 use escurel_store::{Kind, ObjectId, Record, Uid};
 use rayon::prelude::*;
 
@@ -73,11 +73,26 @@ fn move_aside(file: &Path) {
 }
 
 /// Versions that we wrote after the `applied` mark: their files may be behind.
-type Unsettled = HashMap<Uid, Vec<ObjectId>>;
+type Unsettled = HashMap<Uid, Behind>;
+
+/// What the file of a page may still be.
+#[derive(Default)]
+struct Behind {
+    /// Absent: its first version is among them.
+    created: bool,
+    texts: Vec<ObjectId>,
+    /// What we put into it, of which a power loss may have left a part.
+    written: Vec<ObjectId>,
+}
+
+/// Disks write whole sectors or nothing of them.
+const SECTOR: usize = 512;
 
 /// A page as its records tell it.
 struct Replayed {
     last_version: Option<Record>,
+    /// Where it went after that.
+    last_move: Option<Record>,
     last: Record,
     missing: bool,
     deleted: bool,
@@ -135,7 +150,10 @@ impl Core {
                     .and_then(|p| p.last_version.as_ref()?.content)
                     .map(|c| c.object);
                 let before = before.or_else(|| state.dir.by_uid(uid).map(|e| e.object));
-                unsettled.entry(uid).or_default().extend(before);
+                let behind = unsettled.entry(uid).or_default();
+                behind.created |= before.is_none();
+                behind.texts.extend(before);
+                behind.written.extend(record.content.map(|c| c.object));
             }
             if !pages.contains_key(&uid) {
                 order.push(uid);
@@ -164,7 +182,10 @@ impl Core {
             let mut work = Work::default();
             for (uid, parsed) in chunk.iter().zip(parsed) {
                 if let (Some(page), Some(parsed)) = (pages.get(uid), parsed) {
-                    self.replay_page(state, *uid, page, &parsed, &mut work);
+                    self.replay_page(state, *uid, page, &parsed, &mut work, true);
+                    // DuckDB replays the journal itself.
+                    work.changes.clear();
+                    work.relink.clear();
                 }
             }
             work.stale
@@ -177,6 +198,31 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Publishes records whose writer did not come to it.
+    pub(crate) fn replay_records(&self, state: &mut LaneState, records: &[Record]) -> Work {
+        let mut pages: HashMap<Uid, Replayed> = HashMap::new();
+        let mut order = Vec::new();
+        for record in records {
+            let Some(uid) = record.uid else { continue };
+            if !pages.contains_key(&uid) {
+                order.push(uid);
+            }
+            note(
+                pages.entry(uid).or_insert_with(|| Replayed::of(record)),
+                record.clone(),
+            );
+        }
+        let mut work = Work::default();
+        for uid in order {
+            if let Some(page) = pages.get(&uid)
+                && let Some(parsed) = self.parse_replayed(&state.dir, uid, page)
+            {
+                self.replay_page(state, uid, page, &parsed, &mut work, false);
+            }
+        }
+        work
     }
 
     fn parse_replayed(&self, dir: &Directory, uid: Uid, page: &Replayed) -> Option<Parsed> {
@@ -198,33 +244,31 @@ impl Core {
         page: &Replayed,
         parsed: &Parsed,
         work: &mut Work,
+        bulk: bool,
     ) {
         let old = state.dir.by_uid(uid).cloned();
         if let Some(version) = &page.last_version {
             let draft = entry_draft(version, old.as_deref(), parsed, None);
-            publish_entry(state, draft, old.as_deref(), parsed, version, work, true);
+            publish_entry(state, draft, old.as_deref(), parsed, version, work, bulk);
         }
-        let moved = page
-            .last_version
-            .as_ref()
-            .is_none_or(|v| v.path != page.last.path);
-        let old = state.dir.by_uid(uid).cloned();
-        if moved && page.last.kind == Kind::PageMoved {
-            let draft = entry_draft(&page.last, old.as_deref(), parsed, None);
-            publish_entry(state, draft, old.as_deref(), parsed, &page.last, work, true);
+        if let Some(record) = &page.last_move {
+            let old = state.dir.by_uid(uid).cloned();
+            let draft = entry_draft(record, old.as_deref(), parsed, None);
+            publish_entry(state, draft, old.as_deref(), parsed, record, work, bulk);
         }
         state.dir.set_missing(uid, page.missing);
         if page.deleted {
             self.replay_deletion(state, uid, page, work);
         }
-        work.changes.clear();
-        work.relink.clear();
     }
 
     fn replay_deletion(&self, state: &mut LaneState, uid: Uid, page: &Replayed, work: &mut Work) {
         if let Some(entry) = state.dir.by_uid(uid).cloned() {
             deletions::remove(state, &entry, work);
             work.docs.retain(|doc| doc.page != entry.no.0);
+            work.stale.push((entry.no, page.last.seq));
+            work.changes
+                .push(sql::tombstone(entry.no, &page.last, &page.last));
             self.deletions.bury(entry, page.last.at);
         }
     }
@@ -248,6 +292,22 @@ impl Core {
             });
             index_text(&self.text, docs.collect(), 0)?;
         }
+        if have != loaded {
+            self.forget_old_texts(state)?;
+        }
+        Ok(())
+    }
+
+    /// An index that is older or newer than the directory has texts that must not
+    /// count when answers are ranked.
+    fn forget_old_texts(&self, state: &LaneState) -> Result<()> {
+        let next = self.store.head() + 1;
+        for (page, seq) in self.text.all_docs()? {
+            let newest = state.dir.get(PageNo(page)).map_or(next, |e| e.seq);
+            if seq < newest {
+                self.text.forget(page, newest);
+            }
+        }
         Ok(())
     }
 
@@ -269,7 +329,8 @@ impl Core {
     /// A file that is neither the old nor the new version is an outside edit, left to the scan.
     fn roll_forward(&self, state: &mut LaneState, unsettled: &Unsettled) -> Result<()> {
         for (uid, before) in unsettled {
-            if let Some(entry) = state.dir.by_uid(*uid).cloned()
+            // What was seen to be missing did not vanish in a crash.
+            if let Some(entry) = state.dir.by_uid(*uid).filter(|e| !e.missing).cloned()
                 && let Err(error) = self.roll_one(&entry, before)
             {
                 self.progress.warn(format!(
@@ -281,17 +342,21 @@ impl Core {
         Ok(())
     }
 
-    fn roll_one(&self, entry: &Entry, before: &[ObjectId]) -> Result<()> {
+    fn roll_one(&self, entry: &Entry, before: &Behind) -> Result<()> {
         let found = self.store.read(&entry.path)?.map(|(bytes, _)| bytes);
         let new = self.store.object(&entry.object)?;
         if found.as_deref() == Some(&new[..]) {
-            return Ok(());
+            return Ok(self.store.mark_unflushed(&entry.path)?);
         }
+        let any = |ids: &[ObjectId], fits: &dyn Fn(Vec<u8>) -> bool| {
+            ids.iter().any(|id| self.store.object(id).is_ok_and(fits))
+        };
         let behind = match &found {
-            None => before.is_empty(),
-            Some(bytes) => before
-                .iter()
-                .any(|id| self.store.object(id).is_ok_and(|old| old == *bytes)),
+            None => before.created,
+            Some(bytes) => {
+                any(&before.texts, &|old| old == *bytes)
+                    || any(&before.written, &|text| is_torn(bytes, &text))
+            }
         };
         if behind {
             self.put_file(&entry.path, found.as_deref(), &new)?;
@@ -300,10 +365,19 @@ impl Core {
     }
 }
 
+/// What a power loss leaves of `text` when the file's name was durable before its
+/// bytes were: whole sectors, and after them nothing or NUL.
+fn is_torn(found: &[u8], text: &[u8]) -> bool {
+    let end = found.iter().rposition(|byte| *byte != 0);
+    let end = end.map_or(0, |last| last + 1);
+    found.len() <= text.len() && end.is_multiple_of(SECTOR) && text.starts_with(&found[..end])
+}
+
 impl Replayed {
     fn of(record: &Record) -> Replayed {
         Replayed {
             last_version: None,
+            last_move: None,
             last: record.clone(),
             missing: false,
             deleted: false,
@@ -317,11 +391,35 @@ fn note(page: &mut Replayed, record: Record) {
             page.missing = false;
             page.deleted = false;
             page.last_version = Some(record.clone());
+            page.last_move = None;
         }
+        Kind::PageMoved => page.last_move = Some(record.clone()),
         Kind::PageMissing => page.missing = true,
         Kind::PageFound => page.missing = false,
         Kind::PageDeleted => page.deleted = true,
         _ => {}
     }
     page.last = record;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SECTOR, is_torn};
+
+    #[test]
+    fn a_torn_file_is_whole_sectors_of_the_text_and_perhaps_a_hole() {
+        let text = vec![b'a'; 2 * SECTOR + 7];
+        let hole = [&text[..SECTOR], &[0; 40]].concat();
+        for (found, torn) in [
+            (&b""[..], true),
+            (&text[..SECTOR], true),
+            (&hole, true),
+            (&[0; 9], true),
+            (&text[..SECTOR - 1], false),
+            (b"another text", false),
+            (&[0; 3 * SECTOR], false),
+        ] {
+            assert_eq!(is_torn(found, &text), torn, "{} bytes", found.len());
+        }
+    }
 }

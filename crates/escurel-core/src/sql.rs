@@ -228,11 +228,8 @@ impl Worker {
                 chunk.clear();
             }
         }
-        let all: Vec<PageNo> = if begin == 0 {
-            dir.iter().map(|e| e.no).collect()
-        } else {
-            Vec::new()
-        };
+        // Links of other pages may lead to what came, went or got another name.
+        let all: Vec<PageNo> = dir.iter().map(|e| e.no).collect();
         duck.apply(&replay.changes(&chunk, dir), &all, dir, upto)
     }
 }

@@ -170,21 +170,22 @@ impl Core {
                 &content,
             )?;
             let found = match outcome {
-                Replaced::Done(_) => {
+                Replaced::Done(_) | Replaced::Displaced { found: None, .. } => {
                     return Ok(Written {
                         path: path.to_owned(),
                         version: record.version.unwrap_or(1),
                         merged,
                     });
                 }
-                Replaced::Displaced { found, .. } => found,
+                Replaced::Displaced {
+                    found: Some(found), ..
+                } => found,
             };
             // What came out is a save that nobody asked us about: it becomes a version of its own.
-            let found = found.unwrap_or_default();
             let base = planned.unwrap_or_default();
             old = Some(self.record_outside_edit(uid, path, &found)?);
             let Some(both) = merge(&base, &content, &found) else {
-                self.store.replace(path, Some(&content), &found)?;
+                self.put_back(path, content.to_vec(), found)?;
                 return Err(Refusal::new(
                     Code::Conflict,
                     format!(
@@ -217,6 +218,11 @@ impl Core {
         let draft = version_draft(author, uid, path, old, content, "write");
         let ticket = self.append(vec![draft])?;
         let outcome = self.store.replace(path, planned, content);
+        if planned.is_some() && matches!(outcome, Ok(Replaced::Displaced { found: None, .. })) {
+            // A deletion that nobody had told us of gives way to the new text. It may
+            // be durable already, and a restart would believe it.
+            self.store.flush_files()?;
+        }
         self.reach("core.after_replace")?;
         let stat = match &outcome {
             Ok(Replaced::Done(stat) | Replaced::Displaced { stat, .. }) => Some(*stat),
@@ -272,11 +278,23 @@ impl Core {
 
     /// Brings a file to a text that the journal already has, keeping what somebody saved meanwhile.
     pub(crate) fn put_file(&self, path: &str, planned: Option<&[u8]>, new: &[u8]) -> Result<()> {
-        if let Replaced::Displaced {
-            found: Some(found), ..
-        } = self.store.replace(path, planned, new)?
+        match self.store.replace(path, planned, new)? {
+            Replaced::Displaced {
+                found: Some(found), ..
+            } => self.put_back(path, new.to_vec(), found),
+            _ => Ok(()),
+        }
+    }
+
+    /// Somebody else's save takes the place of `ours` again. Each further round
+    /// needs another save in that moment, which then is the one that stands.
+    fn put_back(&self, path: &str, ours: Vec<u8>, found: Vec<u8>) -> Result<()> {
+        let (mut there, mut theirs) = (ours, found);
+        while let Replaced::Displaced {
+            found: Some(newer), ..
+        } = self.store.replace(path, Some(&there), &theirs)?
         {
-            self.store.replace(path, Some(new), &found)?;
+            (there, theirs) = (theirs, newer);
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ pub use export::export;
 pub use fs::{Changed, FsStore, Holder, Layout, Lock, Paths, Watch};
 pub use journal::{Finding, JournalReport};
 pub use kinds::{KINDS, Kind, KindInfo};
-pub use memory::MemStore;
+pub use memory::{Loss, MemStore};
 pub use pathname::is_page;
 pub use record::{Content, Draft, ObjectId, Record};
 pub use store::{

@@ -22,6 +22,17 @@ pub struct MemStore {
     pages: MemPages,
 }
 
+/// How a process ends that is not closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// It was killed: all it wrote is there, but what of it was not synced is
+    /// not known any more.
+    Kill,
+    /// The power went: of what was not synced, at most `torn` bytes of each
+    /// file survive.
+    Power { torn: usize },
+}
+
 struct State {
     disk: Arc<MemDisk>,
     journal: Result<Arc<Journal>, StoreError>,
@@ -70,6 +81,21 @@ impl MemStore {
         *state = open(state.disk.after_crash(torn), &self.env);
     }
 
+    /// What the next process finds. This store is as before, for those who
+    /// still hold it, and nothing that they do reaches the other.
+    pub fn after(&self, loss: Loss, env: Env) -> MemStore {
+        let state = self.state.read();
+        let disk = match loss {
+            Loss::Kill => state.disk.after_kill(),
+            Loss::Power { torn } => state.disk.after_crash(torn),
+        };
+        MemStore {
+            pages: self.pages.after(loss, env.clone()),
+            state: RwLock::new(open(disk, &env)),
+            env,
+        }
+    }
+
     fn journal(&self) -> Result<Arc<Journal>, StoreError> {
         self.state.read().journal.clone()
     }
@@ -108,6 +134,10 @@ impl Store for MemStore {
 
     fn remove(&self, path: &str, planned: &[u8]) -> io::Result<Removed> {
         self.pages.remove(path, planned)
+    }
+
+    fn mark_unflushed(&self, path: &str) -> io::Result<()> {
+        self.pages.mark_unflushed(path)
     }
 
     fn flush_files(&self) -> io::Result<()> {

@@ -4,7 +4,7 @@
 //! same (device and inode), or says it is the same (skill and id), or when
 //! exactly one page vanished and exactly one appeared with its text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use escurel_index::{Directory, Entry};
@@ -80,7 +80,8 @@ fn at_its_path(dir: &Directory, file: &Looked, swapped: &HashMap<&str, Uid>) -> 
     })
 }
 
-/// Files that changed places among themselves: each holds, unchanged, the text and inode of another.
+/// Files that changed places among themselves: each holds, unchanged, the text and inode of
+/// another, and the file of that one is among them.
 fn swapped<'a>(dir: &Directory, looked: &'a [Looked]) -> HashMap<&'a str, Uid> {
     let edited = || looked.iter().filter(|f| f.changed.is_some());
     let known: Vec<(&Looked, &Arc<Entry>)> = edited()
@@ -93,13 +94,25 @@ fn swapped<'a>(dir: &Directory, looked: &'a [Looked]) -> HashMap<&'a str, Uid> {
         .iter()
         .filter_map(|(_, e)| Some((inode(&e.stat?), *e)))
         .collect();
-    known
+    let mut swapped: HashMap<&str, &Entry> = known
         .iter()
         .filter_map(|(file, own)| {
             let other = by_inode.get(&inode(&file.stat))?;
             (other.uid != own.uid && other.digest == file.digest)
-                .then_some((file.path.as_str(), other.uid))
+                .then_some((file.path.as_str(), &***other))
         })
+        .collect();
+    loop {
+        let all = swapped.len();
+        let paths: HashSet<&str> = swapped.keys().copied().collect();
+        swapped.retain(|_, other| paths.contains(&*other.path));
+        if swapped.len() == all {
+            break;
+        }
+    }
+    swapped
+        .into_iter()
+        .map(|(path, entry)| (path, entry.uid))
         .collect()
 }
 

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::Directory;
-use super::names::{folder, link_keys, page_keys};
+use super::names::{Keys, folder, link_keys, page_keys};
 use super::resolve::{Name, Place};
 use super::types::{Edge, LinkCounts, Resolution, Scope};
 use crate::{Entry, Facts, LinkFact, PageNo};
@@ -52,13 +52,7 @@ impl Directory {
         scope: &Scope<'_>,
         wanted: &dyn Fn(&LinkFact) -> bool,
     ) -> Vec<Edge<'_>> {
-        let mut keys = page_keys(&e.facts, &e.path);
-        // A link may mean a page that this one replaces, by any of its names.
-        for twin in self.twins(&e.facts).iter().filter_map(|no| self.get(*no)) {
-            keys.extend(page_keys(&twin.facts, &twin.path));
-        }
-        keys.sort_unstable();
-        keys.dedup();
+        let keys = self.keys_with_twins(&e.facts, &e.path);
         let mut sources: Vec<PageNo> = keys
             .iter()
             .flat_map(|k| self.mentions.pages(*k))
@@ -106,10 +100,22 @@ impl Directory {
         known.entry(key).or_insert_with(lookup).clone()
     }
 
-    /// Pages with a link that mentions any name of a page with these facts at
-    /// this path, ascending.
+    /// A link may mean a page that this one replaces or makes ambiguous, by any
+    /// of its names.
+    fn keys_with_twins(&self, facts: &Facts, path: &str) -> Keys {
+        let mut keys = page_keys(facts, path);
+        for twin in self.twins(facts).iter().filter_map(|no| self.get(*no)) {
+            keys.extend(page_keys(&twin.facts, &twin.path));
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// Pages whose links may lead elsewhere because a page with these facts at
+    /// this path came or went, ascending.
     pub fn referrers(&self, names_of: &Facts, path: &str) -> Vec<PageNo> {
-        let keys = page_keys(names_of, path);
+        let keys = self.keys_with_twins(names_of, path);
         distinct(
             keys.iter()
                 .flat_map(|k| self.mentions.pages(*k))

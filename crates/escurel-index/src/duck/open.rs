@@ -45,6 +45,8 @@ fn config() -> duckdb::Result<Config> {
         .enable_autoload_extension(false)?
         .max_memory("128MB")?
         .threads(2)?
+        // Cached plans outlive the statistics that they would be shortened by.
+        .with("disabled_optimizers", "statistics_propagation")?
         .with("enable_external_access", "false")
 }
 

@@ -28,14 +28,18 @@ impl LocalDisk {
         }
     }
 
-    /// Removes what a crash left in the middle of [`Disk::put`].
+    /// Removes what a crash left in the middle of [`Disk::put`]; what it left
+    /// otherwise has a durable name from here on.
     pub(crate) fn clean(&self, dir: &str) -> io::Result<()> {
         for name in self.list(dir)? {
             if name.ends_with(TEMP_SUFFIX) {
                 fs::remove_file(self.root.join(dir).join(name))?;
             }
         }
-        Ok(())
+        match sync_dir(&self.root.join(dir)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     fn existing(&self, name: &str) -> io::Result<Option<Arc<File>>> {

@@ -41,6 +41,13 @@ impl MemDisk {
         }
     }
 
+    /// A killed process loses nothing that it wrote, synced or not.
+    pub(crate) fn after_kill(&self) -> MemDisk {
+        MemDisk {
+            files: Mutex::new(self.files.lock().clone()),
+        }
+    }
+
     fn with<T>(&self, name: &str, f: impl FnOnce(&mut MemFile) -> T) -> io::Result<T> {
         let mut files = self.files.lock();
         files

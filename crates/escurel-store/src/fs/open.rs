@@ -139,6 +139,10 @@ impl Store for FsStore {
         self.pages.remove(path, planned)
     }
 
+    fn mark_unflushed(&self, path: &str) -> io::Result<()> {
+        self.pages.mark_unflushed(path)
+    }
+
     fn flush_files(&self) -> io::Result<()> {
         self.pages.flush()
     }

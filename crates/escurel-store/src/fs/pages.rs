@@ -169,6 +169,15 @@ impl Pages {
         dirty.folders.insert(folder.to_path_buf());
     }
 
+    /// With the folders above it, which may be new as well.
+    pub(crate) fn mark_unflushed(&self, path: &str) -> io::Result<()> {
+        let full = self.locate(path)?;
+        let folders = full.ancestors().skip(1);
+        let inside = folders.take_while(|folder| folder.starts_with(&self.pages));
+        inside.for_each(|folder| self.mark_dirty(Some(&full), folder));
+        Ok(())
+    }
+
     pub(crate) fn flush(&self) -> io::Result<()> {
         let taken = std::mem::take(&mut *self.dirty.lock());
         if taken.files.is_empty() && taken.folders.is_empty() {

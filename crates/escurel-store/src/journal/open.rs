@@ -52,6 +52,9 @@ impl Journal {
             writable,
             &mut warnings,
         )?;
+        if writable {
+            sync_last(&*disk, &chain.segments)?;
+        }
         let broken = OnceLock::new();
         if let Some(found) = chain.broken {
             let _ = broken.set(found);
@@ -207,6 +210,17 @@ impl Chain {
             false => Ok(()),
         }
     }
+}
+
+/// A killed process may have written records that it did not come to sync; they
+/// count from here on. Their objects were synced before.
+fn sync_last(disk: &dyn Disk, segments: &[Segment]) -> Result<(), StoreError> {
+    let Some(last) = segments.last().filter(|segment| segment.len > 0) else {
+        return Ok(());
+    };
+    let name = segments::name(last.number);
+    disk.sync(&name)
+        .map_err(|error| StoreError::from_io(&disk.path(&name), error))
 }
 
 /// Whole lines at the end of the file; at least one if there is one.

@@ -431,6 +431,10 @@ fn recover(
             disk.truncate(&file, at)?;
         }
     }
+    if writable && active.len > 0 {
+        // A killed process may have written frames that it did not come to sync.
+        disk.sync(&file)?;
+    }
     if let Some(at) = scanned.damage {
         warnings.push(format!(
             "{file}: damaged at byte {at}; run `escurel verify`"

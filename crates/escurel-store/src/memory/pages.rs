@@ -5,10 +5,13 @@ use std::io;
 
 use parking_lot::Mutex;
 
+use super::Loss;
 use crate::pathname;
 use crate::{Env, Removed, Replaced, RootState, Scan, ScannedFile, Stat, StoreError};
 
 type File = (Vec<u8>, Stat);
+
+const SECTOR: usize = 512;
 
 pub(super) struct MemPages {
     env: Env,
@@ -42,6 +45,25 @@ impl State {
             mtime_ns: now,
             ctime_ns: now,
         }
+    }
+
+    /// A rename may be durable before the bytes of the file are: with `torn`
+    /// it is, and so many of the bytes, in whole sectors.
+    fn survivors(&self, torn: usize) -> BTreeMap<String, File> {
+        let mut survivors = self.durable.clone();
+        if torn == 0 {
+            return survivors;
+        }
+        for (path, (bytes, stat)) in &self.files {
+            if self.durable.get(path).is_some_and(|(old, _)| old == bytes) {
+                continue;
+            }
+            let mut bytes = bytes.clone();
+            bytes.truncate(torn / SECTOR * SECTOR);
+            let size = bytes.len() as u64;
+            survivors.insert(path.clone(), (bytes, Stat { size, ..*stat }));
+        }
+        survivors
     }
 
     /// Outside programs' writes are taken to be durable at once.
@@ -103,6 +125,29 @@ impl MemPages {
         let mut state = self.state.lock();
         state.files = state.durable.clone();
         state.dirty.clear();
+    }
+
+    pub(super) fn after(&self, loss: Loss, env: Env) -> MemPages {
+        let state = self.state.lock();
+        let files = match loss {
+            Loss::Kill => state.files.clone(),
+            Loss::Power { torn } => state.survivors(torn),
+        };
+        let durable = match loss {
+            Loss::Kill => state.durable.clone(),
+            Loss::Power { .. } => files.clone(),
+        };
+        let state = State {
+            files,
+            durable,
+            dirty: BTreeSet::new(),
+            root: state.root.clone(),
+            changes: state.changes,
+        };
+        MemPages {
+            env,
+            state: Mutex::new(state),
+        }
     }
 
     pub(super) fn scan(&self) -> Scan {
@@ -173,6 +218,12 @@ impl MemPages {
                 Ok(Removed::Done)
             }
         }
+    }
+
+    pub(super) fn mark_unflushed(&self, path: &str) -> io::Result<()> {
+        check(path)?;
+        self.state.lock().dirty.insert(path.to_owned());
+        Ok(())
     }
 
     pub(super) fn flush(&self) -> io::Result<()> {
