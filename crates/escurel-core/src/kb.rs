@@ -315,6 +315,9 @@ fn assemble(
         generation,
         saved,
     } = recovered;
+    if saved.is_some() {
+        progress.complete();
+    }
     let state = LaneState::new(dir, seq);
     let text = Arc::new(text);
     let view = View::new(&state, text.snapshot());

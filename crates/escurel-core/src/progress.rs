@@ -1,6 +1,6 @@
 //! How far the knowledge base is, and what an operator should know.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use escurel_store::{RootState, Scan};
 use parking_lot::{Condvar, Mutex};
@@ -13,6 +13,8 @@ use crate::kb::Core;
 pub(crate) struct Progress {
     done: AtomicU64,
     total: AtomicU64,
+    /// Every page on disk was looked at, in this run or before it.
+    complete: AtomicBool,
     inner: Mutex<Inner>,
     changed: Condvar,
 }
@@ -50,7 +52,17 @@ impl Progress {
         self.changed.notify_all();
     }
 
+    /// Absence can be told from here on.
+    pub fn complete(&self) {
+        self.complete.store(true, Ordering::Release);
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.complete.load(Ordering::Acquire)
+    }
+
     pub fn ready(&self) {
+        self.complete();
         self.inner.lock().ready = true;
         self.changed.notify_all();
     }

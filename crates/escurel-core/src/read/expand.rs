@@ -61,7 +61,7 @@ impl Core {
             (None, None) => self.live(&reading, &request.page_id)?,
         };
         let Some(chosen) = chosen else {
-            return self.absent();
+            return Ok(None);
         };
         let limit = if request.max_chars == 0 {
             MAX_CHARS
@@ -69,15 +69,6 @@ impl Core {
             request.max_chars
         };
         render(&reading, chosen, anchor.as_deref(), limit).map(Some)
-    }
-
-    /// "There is no such page" is only known once every page has been looked at.
-    fn absent(&self) -> Result<Option<Expanded>> {
-        if self.phase().phase == "indexing" {
-            let why = "The page is not indexed yet, or there is none.";
-            return Err(Refusal::new(Code::Indexing, why));
-        }
-        Ok(None)
     }
 
     fn live(&self, reading: &Reading<'_>, page_id: &str) -> Result<Option<Chosen>> {
@@ -196,13 +187,13 @@ fn render(
         newer_exists,
         entry,
     } = chosen;
-    let wanted = part(&parsed, anchor, &page.page_id)?;
-    let (span, next_anchor) = cut(&parsed, wanted, limit);
-    let whole = anchor.is_none();
-    let links = parsed
-        .links
-        .iter()
-        .filter(|link| link.kind != LinkKind::Asset && (whole || contains(&span, &link.span)));
+    let part = part(&parsed, anchor, &page.page_id)?;
+    let (span, next_anchor) = cut(&parsed, &part, limit);
+    let header = part.whole() && part.skipped == 0;
+    let links = parsed.links.iter().filter(|link| {
+        let in_header = link.span.start < parsed.body.start;
+        link.kind != LinkKind::Asset && (span.contains(&link.span.start) || (header && in_header))
+    });
     Ok(Expanded {
         blocks: blocks(&parsed, &span),
         links: links
@@ -219,19 +210,38 @@ fn render(
     })
 }
 
-/// The whole body, a section, a block, or (`block+`) everything from a block on.
-fn part(page: &Page, anchor: Option<&str>, page_id: &str) -> Result<Range<usize>> {
-    let Some(anchor) = anchor else {
-        return Ok(page.body.clone());
-    };
-    if let Some(found) = page.find_anchor(anchor) {
-        return Ok(found.span);
+/// What of a page is asked for.
+struct Part<'a> {
+    /// The anchor of a section or block; empty: the whole body.
+    anchor: &'a str,
+    /// Characters of it that the caller has already.
+    skipped: usize,
+    span: Range<usize>,
+}
+
+impl Part<'_> {
+    fn whole(&self) -> bool {
+        self.anchor.is_empty()
     }
-    let from = anchor
-        .strip_suffix('+')
-        .and_then(|start| page.find_anchor(start));
-    if let Some(found) = from {
-        return Ok(found.span.start..page.body.end);
+}
+
+/// The whole body, a section or a block; `anchor+n` is the same from its n-th
+/// character on.
+fn part<'a>(page: &Page, anchor: Option<&'a str>, page_id: &str) -> Result<Part<'a>> {
+    let anchor = anchor.unwrap_or_default();
+    if let Some(part) = continued(page, anchor) {
+        return Ok(part);
+    }
+    let span = match anchor {
+        "" => Some(page.body.clone()),
+        anchor => page.find_anchor(anchor).map(|found| found.span),
+    };
+    if let Some(span) = span {
+        return Ok(Part {
+            anchor,
+            skipped: 0,
+            span,
+        });
     }
     let known = page.headings.iter().map(|h| h.anchor.clone()).take(20);
     let refusal = Refusal::new(
@@ -241,49 +251,54 @@ fn part(page: &Page, anchor: Option<&str>, page_id: &str) -> Result<Range<usize>
     Err(refusal.at("anchor").candidates(known.collect::<Vec<_>>()))
 }
 
-/// Cuts after the last block that fits, and says where to go on.
-fn cut(page: &Page, wanted: Range<usize>, limit: usize) -> (Range<usize>, Option<String>) {
-    let text = page.text.get(wanted.clone()).unwrap_or_default();
-    let Some((end, _)) = text.char_indices().nth(limit) else {
-        return (wanted, None);
-    };
-    let limit = wanted.start + end;
-    let over = page
-        .blocks
-        .iter()
-        .filter(|b| b.span.start >= wanted.start)
-        .find(|b| b.span.end > limit);
-    match over {
-        Some(block) if block.span.start > wanted.start => (
-            wanted.start..block.span.start,
-            Some(format!("{}+", block.anchor)),
-        ),
-        // One block is longer than the limit: its beginning, then what follows it.
-        Some(block) => {
-            let next = page.blocks.iter().find(|b| b.span.start >= block.span.end);
-            let next = next.map_or_else(|| block.anchor.clone(), |b| format!("{}+", b.anchor));
-            (wanted.start..limit, Some(next))
-        }
-        None => (wanted, None),
+/// A heading that is really called `name+12` is not a continuation of `name`.
+fn continued<'a>(page: &Page, anchor: &'a str) -> Option<Part<'a>> {
+    let (name, digits) = anchor.rsplit_once('+')?;
+    let skipped: usize = digits.parse().ok()?;
+    if page.headings.iter().any(|h| h.text.trim() == anchor.trim()) {
+        return None;
     }
-}
-
-fn contains(outer: &Range<usize>, inner: &Range<usize>) -> bool {
-    outer.start <= inner.start && inner.end <= outer.end
-}
-
-fn blocks(page: &Page, span: &Range<usize>) -> Vec<ExpandedBlock> {
-    let inside = page.blocks.iter().filter(|b| contains(span, &b.span));
-    let block = |b: &escurel_md::Block| ExpandedBlock {
-        anchor: b.anchor.clone(),
-        content: page
-            .text
-            .get(b.span.clone())
-            .unwrap_or_default()
-            .trim_end()
-            .to_owned(),
+    let span = match name {
+        "" => page.body.clone(),
+        name => page.find_anchor(name)?.span,
     };
-    inside.map(block).collect()
+    let text = page.text.get(span.clone())?;
+    let (at, _) = text.char_indices().nth(skipped)?;
+    Some(Part {
+        anchor: name,
+        skipped,
+        span: span.start + at..span.end,
+    })
+}
+
+/// Cuts before the first block that does not fit, or inside of it when it is
+/// the only one, and says where to go on.
+fn cut(page: &Page, part: &Part<'_>, limit: usize) -> (Range<usize>, Option<String>) {
+    let Range { start, end } = part.span;
+    let text = page.text.get(start..end).unwrap_or_default();
+    let Some((fits, _)) = text.char_indices().nth(limit.max(1)) else {
+        return (start..end, None);
+    };
+    let fits = start + fits;
+    let over = page.blocks.iter().find(|b| b.span.end > fits);
+    let end = over.map_or(fits, |block| block.span.start.min(fits));
+    let end = if end > start { end } else { fits };
+    let taken = page.text.get(start..end).map_or(0, |t| t.chars().count());
+    let next = format!("{}+{}", part.anchor, part.skipped + taken);
+    (start..end, Some(next))
+}
+
+/// What of each block lies in the span.
+fn blocks(page: &Page, span: &Range<usize>) -> Vec<ExpandedBlock> {
+    let inside = |b: &escurel_md::Block| {
+        let part = b.span.start.max(span.start)..b.span.end.min(span.end);
+        let content = page.text.get(part).filter(|text| !text.is_empty())?;
+        Some(ExpandedBlock {
+            anchor: b.anchor.clone(),
+            content: content.trim_end().to_owned(),
+        })
+    };
+    page.blocks.iter().filter_map(inside).collect()
 }
 
 fn out_link(reading: &Reading<'_>, link: &Link, from: Option<&Entry>) -> OutLink {

@@ -21,6 +21,7 @@ impl Core {
     /// Skills that the caller may see, by id; an overlay hides the page it shadows.
     pub fn list_skills(&self, caller: &Caller) -> Result<Vec<SkillRow>> {
         let reading = self.reading(caller, None);
+        reading.demand_complete()?;
         let dir = &reading.view.dir;
         let mut rows: Vec<SkillRow> = Vec::new();
         let visible = dir
@@ -63,6 +64,7 @@ impl Core {
             .at("limit"));
         }
         let reading = self.reading(caller, request.scenario.as_deref());
+        reading.demand_complete()?;
         let after = request
             .cursor
             .as_deref()

@@ -28,6 +28,7 @@ pub(crate) struct Reading<'a> {
     pub view: Arc<View>,
     pub sight: Sight<'a>,
     pub scenario: Option<&'a str>,
+    complete: bool,
 }
 
 impl Core {
@@ -41,6 +42,7 @@ impl Core {
             view: self.view.load_full(),
             sight: Sight::of(&*self.policy, caller),
             scenario,
+            complete: self.progress.is_complete(),
         }
     }
 }
@@ -57,11 +59,28 @@ impl Reading<'_> {
 
     /// The page that an argument names: path, uid, `[[skill::id]]` or a unique loose name.
     pub fn find(&self, page_id: &str) -> Result<Option<Arc<Entry>>> {
-        check_page_id(page_id)?;
-        one(
+        // A file that is there may have a name that no new page can get.
+        if self.view.dir.by_path(page_id).is_none() {
+            check_page_id(page_id)?;
+        }
+        let found = one(
             page_id,
             self.scoped(|scope| self.view.dir.find(page_id, scope)),
-        )
+        )?;
+        if found.is_none() {
+            self.demand_complete()?;
+        }
+        Ok(found)
+    }
+
+    /// Before saying that something is not there, or that this is all: while a
+    /// folder is indexed for the first time, nobody knows.
+    pub fn demand_complete(&self) -> Result<()> {
+        if self.complete {
+            return Ok(());
+        }
+        let why = "The folder is being indexed for the first time; not every page is known yet.";
+        Err(Refusal::new(Code::Indexing, why))
     }
 
     /// Like [`Reading::find`], but absence is a refusal.

@@ -74,6 +74,7 @@ impl Core {
         skill: Option<&str>,
     ) -> Result<Report> {
         let reading = self.reading(caller, None);
+        reading.demand_complete()?;
         let hidden = reading.sight.hidden(&reading.view.dir);
         let duck = self.sql.at(reading.view.seq)?;
         Ok(match kind {

@@ -13,7 +13,7 @@ impl Core {
     /// Touches memory only, but for anchors made from a block's content.
     ///
     /// # Errors
-    /// `wikilink_malformed`.
+    /// `wikilink_malformed`, `indexing`.
     pub fn resolve(
         &self,
         caller: &Caller,
@@ -33,7 +33,10 @@ impl Core {
         let (page, candidates) = match resolution {
             Resolution::Found(entry) => (Some(entry), Vec::new()),
             Resolution::Ambiguous(entries) => (None, entries),
-            Resolution::Missing => (None, Vec::new()),
+            Resolution::Missing => {
+                reading.demand_complete()?;
+                (None, Vec::new())
+            }
         };
         let anchor_exists = page
             .as_deref()

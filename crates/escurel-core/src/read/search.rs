@@ -47,7 +47,10 @@ impl Core {
             .transpose()?;
         let admitted = Admitted {
             live: &reading.view.live,
-            mask: mask(&reading, request)?,
+            mask: mask(&reading, request).or_else(|refusal| {
+                reading.demand_complete()?;
+                Err(refusal)
+            })?,
         };
         let query = Query {
             texts: &request.queries,
@@ -64,9 +67,34 @@ impl Core {
             .collect();
         Ok(SearchAnswer {
             hits,
-            lanes: lanes(answer.lanes),
+            lanes: self.lanes(&reading, answer.lanes),
             notes: answer.notes,
         })
+    }
+
+    fn lanes(&self, reading: &Reading<'_>, lanes: Vec<escurel_search::Lane>) -> Vec<LaneState> {
+        let lane = |l: escurel_search::Lane| LaneState {
+            lane: l.name,
+            state: l.state.as_str(),
+            detail: Some(l.detail).filter(|d| !d.is_empty()),
+        };
+        let behind = |l: escurel_search::Lane| match l.state {
+            escurel_search::LaneState::Fresh => {
+                let phase = self.phase();
+                let detail = format!("{} of {} pages are indexed", phase.done, phase.total);
+                LaneState {
+                    state: escurel_search::LaneState::Lagging.as_str(),
+                    detail: Some(detail),
+                    ..lane(l)
+                }
+            }
+            _ => lane(l),
+        };
+        let complete = reading.demand_complete().is_ok();
+        let lanes = lanes.into_iter();
+        lanes
+            .map(|l| if complete { lane(l) } else { behind(l) })
+            .collect()
     }
 
     fn hit(
@@ -231,13 +259,4 @@ fn filter_refusal(error: FilterError) -> Refusal {
     Refusal::new(code, sentence(&error.message))
         .at(format!("filter.{}", error.key))
         .candidates(error.nearest)
-}
-
-fn lanes(lanes: Vec<escurel_search::Lane>) -> Vec<LaneState> {
-    let lane = |l: escurel_search::Lane| LaneState {
-        lane: l.name,
-        state: l.state.as_str(),
-        detail: Some(l.detail).filter(|d| !d.is_empty()),
-    };
-    lanes.into_iter().map(lane).collect()
 }

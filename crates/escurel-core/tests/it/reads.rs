@@ -233,27 +233,57 @@ fn sections_and_blocks_can_be_expanded() {
     );
 }
 
-#[test]
-fn a_long_page_is_cut_at_a_block_and_can_be_read_on() {
-    let long: String = (0..400)
-        .map(|n| format!("Paragraph {n} about kestrels.\n\n"))
-        .collect();
-    let kb = Kb::in_memory(&[("long.md", &long)]);
+/// All parts of what `anchor` names, joined.
+fn read_on(kb: &Kb, anchor: Option<&str>, max_chars: usize) -> String {
     let mut request = ExpandRequest {
         page_id: "long.md".into(),
-        max_chars: 3_000,
+        anchor: anchor.map(str::to_owned),
+        max_chars,
         ..Default::default()
     };
     let mut text = String::new();
     loop {
         let part = kb.expand(&me(), &request).unwrap().unwrap();
-        assert!(part.body.chars().count() <= 3_000);
+        assert!(part.body.chars().count() <= max_chars);
+        assert!(!part.body.is_empty(), "no progress at {:?}", request.anchor);
         text.push_str(&part.body);
         assert_eq!(part.truncated, part.next_anchor.is_some());
-        let Some(next) = part.next_anchor else { break };
+        let Some(next) = part.next_anchor else {
+            return text;
+        };
+        assert_ne!(request.anchor.as_deref(), Some(&*next));
         request.anchor = Some(next);
     }
-    assert_eq!(text, long);
+}
+
+#[test]
+fn a_long_page_can_be_read_on_without_a_gap_or_a_loop() {
+    let paragraphs: String = (0..400)
+        .map(|n| format!("Paragraph {n} about kestrels.\n\n"))
+        .collect();
+    let one_block = "an endless paragraph, ".repeat(900);
+    let headings: String = (0..60)
+        .map(|n| format!("## Part {n}\n\n{}\n\n", "wörter ".repeat(n)))
+        .collect();
+    let mixed = format!("# C+2\n\nintro\n\n{headings}{one_block}\n\n## Part 7\n\nend\n");
+    for text in [&paragraphs, &one_block, &headings, &mixed] {
+        let kb = Kb::in_memory(&[("long.md", text)]);
+        for max_chars in [20, 97, 3_000, 40_000] {
+            assert_eq!(read_on(&kb, None, max_chars), **text);
+        }
+    }
+    let kb = Kb::in_memory(&[("long.md", &mixed)]);
+    let section = read_on(&kb, Some("Part 40"), 100_000);
+    assert!(section.starts_with("## Part 40") && !section.contains("Part 41"));
+    assert_eq!(read_on(&kb, Some("Part 40"), 31), section);
+    assert!(read_on(&kb, Some("C+2"), 100_000).starts_with("# C+2"));
+    let beyond = ExpandRequest {
+        page_id: "long.md".into(),
+        anchor: Some("+99999999".into()),
+        ..Default::default()
+    };
+    let refusal = kb.expand(&me(), &beyond).unwrap_err();
+    assert_eq!(refusal.code, Code::AnchorNotFound);
 }
 
 #[test]
@@ -390,4 +420,57 @@ fn drafts_are_validated_against_what_exists() {
     assert_eq!(codes("See [[a#Fake]].\n"), ["anchor_missing"]);
     assert_eq!(codes("See [[nothing]].\n"), ["link_unresolved"]);
     assert_eq!(codes("---\nskill: ghost\n---\n"), ["unknown_skill"]);
+}
+
+#[test]
+fn while_a_folder_is_indexed_nothing_is_called_absent_or_complete() {
+    let store = std::sync::Arc::new(escurel_store::MemStore::new(escurel_store::Env::system()));
+    for n in 0..3_000 {
+        store.put_file(&format!("p{n}.md"), b"A kestrel hovers.\n");
+    }
+    let policy = std::sync::Arc::new(escurel_access::OpenPolicy);
+    let kb = Kb::over(store, escurel_md::Layout::Vault, policy).unwrap();
+    let all = InstancesRequest {
+        skill_id: "note".into(),
+        limit: 500,
+        ..Default::default()
+    };
+    let page = ExpandRequest {
+        page_id: "p2999.md".into(),
+        ..Default::default()
+    };
+    let words = SearchRequest {
+        queries: vec!["kestrel".into()],
+        k: 10,
+        ..Default::default()
+    };
+    loop {
+        let ready = kb.phase().ready;
+        match kb.list_instances(&me(), &all) {
+            Ok(list) => assert_eq!(list.instances.len(), 500),
+            Err(refusal) => assert_eq!(refusal.code, Code::Indexing),
+        }
+        match kb.expand(&me(), &page) {
+            Ok(found) => assert!(found.is_some()),
+            Err(refusal) => assert_eq!(refusal.code, Code::Indexing),
+        }
+        let found = kb.search(&me(), &words).unwrap();
+        assert!(found.hits.len() == 10 || found.lanes.iter().all(|l| l.state != "fresh"));
+        if ready {
+            break;
+        }
+    }
+    assert!(kb.expand(&me(), &page).unwrap().is_some());
+}
+
+#[test]
+fn pages_with_names_that_no_new_page_can_get_are_read() {
+    for name in ["new\nline.md", "100%20.md", "a\\xFFb.md"] {
+        let kb = Kb::in_memory(&[(name, "# Odd\n")]);
+        let page = ExpandRequest {
+            page_id: name.into(),
+            ..Default::default()
+        };
+        assert!(kb.expand(&me(), &page).unwrap().is_some(), "{name}");
+    }
 }
