@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use escurel_access::{Caller, Verb};
 use escurel_index::{Entry, PageNo, Scope, VersionRow};
-use escurel_md::{Link, LinkKind, Page, PageType, Wikilink};
+use escurel_md::{Issue, Link, LinkKind, Page, PageType, Wikilink, duplicate_id};
 use escurel_store::{ObjectId, Uid};
 
+use super::validate::twins;
 use super::{Reading, instant, page_ref};
 use crate::api::{ExpandRequest, Expanded, ExpandedBlock, OutLink, PageRef, Shadow};
 use crate::facts::Parsed;
@@ -34,7 +35,7 @@ impl Core {
     /// `page_id_invalid`, `ambiguous`, `anchor_not_found`, `time_invalid`,
     /// `invalid_argument`, `content_erased`, `index_behind`.
     pub fn expand(&self, caller: &Caller, request: &ExpandRequest) -> Result<Option<Expanded>> {
-        let reading = self.reading(caller, request.scenario.as_deref());
+        let reading = self.reading_in(caller, request.scenario.as_deref())?;
         let link = Wikilink::parse(request.page_id.trim())
             .ok()
             .filter(|_| request.page_id.trim_start().starts_with("[["));
@@ -198,11 +199,12 @@ fn render(
     } = chosen;
     let wanted = part(&parsed, anchor, &page.page_id)?;
     let (span, next_anchor) = cut(&parsed, wanted, limit);
-    let whole = anchor.is_none();
-    let links = parsed
-        .links
-        .iter()
-        .filter(|link| link.kind != LinkKind::Asset && (whole || contains(&span, &link.span)));
+    // A cut text comes with its own links; the header's are given each time.
+    let whole = anchor.is_none() && next_anchor.is_none();
+    let header = |link: &Link| anchor.is_none() && link.relation.is_some();
+    let links = parsed.links.iter().filter(|link| {
+        link.kind != LinkKind::Asset && (whole || header(link) || contains(&span, &link.span))
+    });
     Ok(Expanded {
         blocks: blocks(&parsed, &span),
         links: links
@@ -213,7 +215,7 @@ fn render(
         next_anchor,
         shadow: entry.as_deref().and_then(|entry| shadow(reading, entry)),
         frontmatter: parsed.frontmatter.clone(),
-        issues: parsed.issues.clone(),
+        issues: findings(reading, &parsed, entry.as_deref()),
         page,
         newer_exists,
     })
@@ -284,6 +286,13 @@ fn blocks(page: &Page, span: &Range<usize>) -> Vec<ExpandedBlock> {
             .to_owned(),
     };
     inside.map(block).collect()
+}
+
+/// What the text alone shows, and whether another page claims the same name.
+fn findings(reading: &Reading<'_>, page: &Page, live: Option<&Entry>) -> Vec<Issue> {
+    let twins = live.map(|e| twins(reading, page, Some(e.uid)));
+    let duplicate = twins.and_then(|paths| duplicate_id(page, &paths));
+    page.issues.iter().cloned().chain(duplicate).collect()
 }
 
 fn out_link(reading: &Reading<'_>, link: &Link, from: Option<&Entry>) -> OutLink {
