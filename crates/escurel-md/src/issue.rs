@@ -71,6 +71,11 @@ pub const CODES: &[CodeInfo] = &[
         "Simplify the place that is nested most deeply.",
     ),
     error(
+        "duplicate_id",
+        "Another page has the same skill and id, so links to them are ambiguous.",
+        "Give all but one of them another id.",
+    ),
+    error(
         "frontmatter_autonomy_unknown",
         "`autonomy` is none of the known policies and is ignored.",
         "Use auto, review or confirm.",

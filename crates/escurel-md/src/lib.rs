@@ -38,6 +38,6 @@ pub use schema::{
     Acl, Autonomy, Backend, BackendKind, Param, ParamKind, SkillSchema, Visibility, instance_acl,
 };
 pub use units::{Unit, units};
-pub use validate::{Target, World, validate};
+pub use validate::{Target, World, duplicate_id, validate};
 pub use when::When;
 pub use wikilink::{LinkError, Wikilink};

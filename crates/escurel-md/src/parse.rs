@@ -4,6 +4,7 @@
 //! place; what was wrong stands in its issues.
 
 mod identity;
+pub(crate) mod shapes;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -40,6 +41,7 @@ pub fn parse(path: &str, bytes: &[u8], layout: Layout) -> Page {
     page.body_line = lines.line(body.start);
     page.body = body;
     page.identity_clear = header.identity_clear;
+    shapes::check(&header, layout, &mut lines, &mut page.issues);
     page.frontmatter = header.map;
     page.issues.extend(header.issues);
     page.issues.extend(read.issues);

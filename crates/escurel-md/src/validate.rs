@@ -6,7 +6,10 @@
 use std::sync::Arc;
 
 use crate::issue::{self, Issue};
+use serde_json::Value;
+
 use crate::page::{Link, LinkKind, Page, PageType};
+use crate::parse::shapes::unknown_type;
 use crate::schema::SkillSchema;
 
 /// What a link leads to. Pages that the asker may not see are `Missing`.
@@ -26,11 +29,15 @@ pub enum Target {
 pub trait World {
     fn skill(&self, id: &str) -> Option<Arc<SkillSchema>>;
     fn target(&self, from_path: &str, link: &Link) -> Target;
+    /// Paths of other pages that are what this one says it is.
+    fn twins(&self, page: &Page) -> Vec<String>;
 }
 
 /// Findings of parsing, of the skill's schema and of the links.
 pub fn validate(page: &Page, world: &dyn World) -> Vec<Issue> {
     let mut found = page.issues.clone();
+    check_type(page, &mut found);
+    found.extend(duplicate_id(page, &world.twins(page)));
     if page.page_type == PageType::Instance {
         check_schema(page, world, &mut found);
     }
@@ -39,6 +46,33 @@ pub fn validate(page: &Page, world: &dyn World) -> Vec<Issue> {
     }
     found.sort_by_key(|i| position(&i.location));
     found
+}
+
+/// A word that a foreign folder may use as it likes, but hardly in a draft.
+fn check_type(page: &Page, found: &mut Vec<Issue>) {
+    let word = page.frontmatter.get("type").and_then(Value::as_str);
+    let Some((message, instead)) = word.and_then(unknown_type) else {
+        return;
+    };
+    if found.iter().any(|i| i.message == message) {
+        return;
+    }
+    let header = page.text.get(..page.body.start).unwrap_or_default();
+    let line = header.lines().position(|l| l.starts_with("type"));
+    let location = line.map_or_else(
+        || "frontmatter.type".to_owned(),
+        |index| issue::at(index as u32 + 1, 1),
+    );
+    let issue = Issue::new("frontmatter_value_unreadable", location, message);
+    found.push(issue.suggest(instead));
+}
+
+/// The finding that other pages claim the name of this one.
+pub fn duplicate_id(page: &Page, twins: &[String]) -> Option<Issue> {
+    let first = twins.first()?;
+    let message = format!("{first} is [[{}::{}]] already.", page.skill, page.id);
+    let instead = "Choose another id; if this is a new text of that page, give it as as_page_id.";
+    Some(Issue::new("duplicate_id", "frontmatter.id", message).suggest(instead))
 }
 
 fn check_schema(page: &Page, world: &dyn World, found: &mut Vec<Issue>) {

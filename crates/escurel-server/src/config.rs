@@ -149,8 +149,34 @@ impl Config {
             );
         }
         let config = Config::from_values(&values)?;
+        config.check_texts(&values)?;
         config.check_exposure()?;
         Ok(config)
+    }
+
+    /// Settings whose text has a form of its own.
+    fn check_texts(&self, values: &BTreeMap<&'static str, Given>) -> Result<(), ConfigError> {
+        let check = |name: &'static str, fine: bool, expected: &str| {
+            if fine {
+                return Ok(());
+            }
+            Err(invalid(name, values.get(name), "", expected))
+        };
+        check(
+            "log",
+            crate::logging::is_filter(&self.log),
+            "error, warn, info, debug, trace or a list such as info,escurel_server=debug",
+        )?;
+        check(
+            "allowed_hosts",
+            self.allowed_hosts.iter().all(|host| values::is_host(host)),
+            "a list of host or host:port",
+        )?;
+        check(
+            "allowed_origins",
+            self.allowed_origins.iter().all(|o| values::is_origin(o)),
+            "a list of scheme://host or scheme://host:port",
+        )
     }
 
     fn check_exposure(&self) -> Result<(), ConfigError> {
@@ -234,12 +260,18 @@ fn read<T: Setting>(
 ) -> Result<T, ConfigError> {
     let given = values.get(name);
     let value = given.map_or(default, |given| given.value.as_str());
-    T::parse(value).ok_or_else(|| ConfigError::Invalid {
+    T::parse(value).ok_or_else(|| invalid(name, given, default, T::KIND))
+}
+
+fn invalid(name: &str, given: Option<&Given>, default: &str, expected: &str) -> ConfigError {
+    ConfigError::Invalid {
         origin: given.map_or_else(|| "the default".to_owned(), |given| given.origin.clone()),
         name: name.to_owned(),
-        value: value.to_owned(),
-        expected: T::KIND.to_owned(),
-    })
+        value: given
+            .map_or(default, |given| given.value.as_str())
+            .to_owned(),
+        expected: expected.to_owned(),
+    }
 }
 
 #[cfg(test)]

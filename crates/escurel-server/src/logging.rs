@@ -3,8 +3,21 @@
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::{Config, LogFormat};
+
+/// Whether `text` says what to log. A lone word that is no level would pass
+/// as the name of a module and silence everything else.
+pub fn is_filter(text: &str) -> bool {
+    let lone = |part: &&str| part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let levels = text
+        .split(',')
+        .map(str::trim)
+        .filter(lone)
+        .all(|part| part.is_empty() || part.parse::<LevelFilter>().is_ok());
+    levels && EnvFilter::try_new(text).is_ok()
+}
 
 /// `verbose`: a server tells what it does, a command only what went wrong.
 pub fn init(config: &Config, verbose: bool) {
@@ -13,10 +26,8 @@ pub fn init(config: &Config, verbose: bool) {
     } else {
         "warn"
     };
-    let filter = EnvFilter::try_new(wanted).unwrap_or_else(|error| {
-        eprintln!("config_invalid: ESCUREL_LOG is not a filter: {error}. Using info.");
-        EnvFilter::new("info")
-    });
+    // Settings are checked when they are read.
+    let filter = EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("info"));
     let human = match config.log_format {
         LogFormat::Auto => std::io::stderr().is_terminal(),
         LogFormat::Human => true,

@@ -209,7 +209,9 @@ fn numbers(out: &mut String) {
 
 fn findings(out: &mut String) {
     out.push_str(
-        "\n## Findings about pages\n\nWhat `validate` and `expand` report as `issues`. Errors make a draft not `ok`, \
+        "\n## Findings about pages\n\nWhat `validate` reports as `issues`. `expand` reports of them what the text of the page \
+         alone shows, and `duplicate_id`; what depends on skills and on the targets of links only `validate` looks \
+         up. Errors make a draft not `ok`, \
          warnings do not. A page with findings stays readable and searchable.\n\n\
          | Code | Severity | Meaning | Next step |\n|---|---|---|---|\n",
     );

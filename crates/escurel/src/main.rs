@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     match run(&matches) {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("{failure}");
+            show::note(&failure.to_string());
             failure.exit_code()
         }
     }

@@ -7,6 +7,8 @@ use escurel_core::Kb;
 use escurel_core::api::Status;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::show;
+
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Waits until every page can be found. False: it was stopped before.
@@ -45,7 +47,8 @@ impl Shown {
             }
             Shown::Lines(last) if last.elapsed() >= LINE_EVERY => {
                 *last = Instant::now();
-                eprintln!("{}: {} of {}", status.phase, status.done, status.total);
+                let text = format!("{}: {} of {}", status.phase, status.done, status.total);
+                show::note(&text);
             }
             Shown::Lines(_) => {}
         }

@@ -89,7 +89,7 @@ fn announce(kb: Arc<Kb>, folder: PathBuf, addresses: Addresses) {
             kb.phase()
                 .warnings
                 .iter()
-                .for_each(|warning| eprintln!("warning: {warning}"));
+                .for_each(|warning| show::note(&format!("warning: {warning}")));
         }
     });
 }

@@ -102,18 +102,22 @@ pub fn journal(config: Config, given: &ArgMatches) -> Result<ExitCode, Failure> 
         return Err(Failure::usage("Name export."));
     };
     let folder = folder::to_ask(given, &config)?;
-    let mut out: Box<dyn Write> = match given.get_one::<PathBuf>("out") {
+    let out: Box<dyn Write> = match given.get_one::<PathBuf>("out") {
         Some(path) => Box::new(BufWriter::new(File::create(path)?)),
         None => Box::new(BufWriter::new(std::io::stdout().lock())),
     };
-    match call::reach(&config, &folder)? {
-        Reached::Owner(socket) => call::stream(&socket, "/local/journal", &mut out)?,
+    let mut out = show::Pipe::new(out);
+    let exported = match call::reach(&config, &folder)? {
+        Reached::Owner(socket) => call::stream(&socket, "/local/journal", &mut out),
         Reached::Here(kb) => {
             let exported = kb.export_journal(&Caller::local(), &mut out);
             kb.close();
-            exported?;
+            exported.map(|_| ()).map_err(Failure::from)
         }
+    };
+    match exported.and_then(|()| Ok(out.flush()?)) {
+        // Whoever wanted only the beginning has it.
+        Err(_) if out.gone => Ok(ExitCode::SUCCESS),
+        done => done.map(|()| ExitCode::SUCCESS),
     }
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use escurel_access::{Caller, Verb};
 use escurel_index::{Entry, PageNo, Scope, VersionRow};
-use escurel_md::{Link, LinkKind, Page, PageType, Wikilink};
+use escurel_md::{Issue, Link, LinkKind, Page, PageType, Wikilink, duplicate_id};
 use escurel_store::{ObjectId, Uid};
 
+use super::validate::twins;
 use super::{Reading, instant, page_ref};
 use crate::api::{ExpandRequest, Expanded, ExpandedBlock, OutLink, PageRef, Shadow};
 use crate::facts::Parsed;
@@ -34,7 +35,7 @@ impl Core {
     /// `page_id_invalid`, `ambiguous`, `anchor_not_found`, `time_invalid`,
     /// `invalid_argument`, `content_erased`, `index_behind`.
     pub fn expand(&self, caller: &Caller, request: &ExpandRequest) -> Result<Option<Expanded>> {
-        let reading = self.reading(caller, request.scenario.as_deref());
+        let reading = self.reading_in(caller, request.scenario.as_deref())?;
         let link = Wikilink::parse(request.page_id.trim())
             .ok()
             .filter(|_| request.page_id.trim_start().starts_with("[["));
@@ -204,7 +205,7 @@ fn render(
         next_anchor,
         shadow: entry.as_deref().and_then(|entry| shadow(reading, entry)),
         frontmatter: parsed.frontmatter.clone(),
-        issues: parsed.issues.clone(),
+        issues: findings(reading, &parsed, entry.as_deref()),
         page,
         newer_exists,
     })
@@ -299,6 +300,13 @@ fn blocks(page: &Page, span: &Range<usize>) -> Vec<ExpandedBlock> {
         })
     };
     page.blocks.iter().filter_map(inside).collect()
+}
+
+/// What the text alone shows, and whether another page claims the same name.
+fn findings(reading: &Reading<'_>, page: &Page, live: Option<&Entry>) -> Vec<Issue> {
+    let twins = live.map(|e| twins(reading, page, Some(e.uid)));
+    let duplicate = twins.and_then(|paths| duplicate_id(page, &paths));
+    page.issues.iter().cloned().chain(duplicate).collect()
 }
 
 fn out_link(reading: &Reading<'_>, link: &Link, from: Option<&Entry>) -> OutLink {

@@ -63,12 +63,12 @@ impl Core {
             )
             .at("limit"));
         }
-        let reading = self.reading(caller, request.scenario.as_deref());
+        let reading = self.reading_in(caller, request.scenario.as_deref())?;
         reading.demand_complete()?;
         let after = request
             .cursor
             .as_deref()
-            .map(|c| decode(c, request.order))
+            .map(|c| decode(c, request))
             .transpose()?;
         let known = reading.view.dir.count(&request.skill_id) > 0
             || reading
@@ -170,7 +170,7 @@ fn page_of(
     let next_cursor = rows
         .next()
         .and(page.last())
-        .map(|(cursor, _)| encode(cursor, request.order));
+        .map(|(cursor, _)| encode(cursor, request));
     Instances {
         instances: page.drain(..).map(|(_, row)| row).collect(),
         next_cursor,
@@ -240,14 +240,28 @@ fn compare(a: &Cursor, b: &Cursor, order: InstanceOrder) -> std::cmp::Ordering {
     }
 }
 
-/// Opaque to callers: order, `at` and path of the last row.
-fn encode(cursor: &Cursor, order: InstanceOrder) -> String {
+/// Opaque to callers: `at` and path of the last row, and a seal over them and the listing.
+fn encode(cursor: &Cursor, request: &InstancesRequest) -> String {
     let at = cursor.at.map(|at| at.to_string()).unwrap_or_default();
-    let plain = format!("{}|{at}|{}", order as u8, cursor.path);
+    let plain = format!("{:016x}|{at}|{}", seal(cursor, request), cursor.path);
     plain.bytes().map(|b| format!("{b:02x}")).collect()
 }
 
-fn decode(text: &str, order: InstanceOrder) -> Result<Cursor> {
+/// Differs for every other listing and position, so that a cursor that was
+/// altered or came from elsewhere is noticed. No secret: it guards against mistakes.
+fn seal(cursor: &Cursor, request: &InstancesRequest) -> u64 {
+    let listing = (
+        request.skill_id.as_str(),
+        request.order as u8,
+        &request.frontmatter,
+        request.scenario.as_deref().unwrap_or_default(),
+        &request.as_of,
+    );
+    let sealed = format!("{listing:?} {:?} {:?}", cursor.at, cursor.path);
+    rapidhash::v3::rapidhash_v3(sealed.as_bytes())
+}
+
+fn decode(text: &str, request: &InstancesRequest) -> Result<Cursor> {
     let bad = || {
         Refusal::new(
             Code::CursorInvalid,
@@ -265,19 +279,20 @@ fn decode(text: &str, order: InstanceOrder) -> Result<Cursor> {
         .and_then(|b| String::from_utf8(b).ok())
         .ok_or_else(bad)?;
     let mut parts = plain.splitn(3, '|');
-    let (Some(kind), Some(at), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
+    let (Some(sealed), Some(at), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
         return Err(bad());
     };
-    if kind != (order as u8).to_string() || path.is_empty() {
-        return Err(bad());
-    }
     let at = if at.is_empty() {
         None
     } else {
         Some(at.parse().map_err(|_| bad())?)
     };
-    Ok(Cursor {
+    let cursor = Cursor {
         at,
         path: path.to_owned(),
-    })
+    };
+    if sealed != format!("{:016x}", seal(&cursor, request)) {
+        return Err(bad());
+    }
+    Ok(cursor)
 }

@@ -45,9 +45,40 @@ impl Core {
             complete: self.progress.is_complete(),
         }
     }
+
+    /// As [`Core::reading`]; a scenario that no page belongs to is refused,
+    /// because the answer could not tell that it is the base's.
+    pub(crate) fn reading_in<'a>(
+        &'a self,
+        caller: &'a Caller,
+        scenario: Option<&'a str>,
+    ) -> Result<Reading<'a>> {
+        let reading = self.reading(caller, scenario);
+        match reading.unknown_scenario() {
+            Some((message, known)) if self.phase().phase != "indexing" => {
+                let refusal = Refusal::new(Code::InvalidArgument, message).at("scenario");
+                Err(refusal.candidates(known))
+            }
+            _ => Ok(reading),
+        }
+    }
 }
 
 impl Reading<'_> {
+    /// That no visible page belongs to the named scenario, and which scenarios there are.
+    pub fn unknown_scenario(&self) -> Option<(String, Vec<String>)> {
+        let asked = self.scenario?;
+        let visible = |entry: &Entry| self.sight.sees(entry);
+        let known = self.view.dir.scenarios(&visible);
+        let message = || format!("No page belongs to the scenario `{asked}`.");
+        (!known.iter().any(|name| **name == *asked)).then(|| {
+            (
+                message(),
+                known.iter().map(|name| name.to_string()).collect(),
+            )
+        })
+    }
+
     /// Runs `ask` with the scope that names are looked up in.
     pub fn scoped<T>(&self, ask: impl FnOnce(&Scope<'_>) -> T) -> T {
         let visible = |entry: &Entry| self.sight.sees(entry);

@@ -29,7 +29,7 @@ impl Core {
     /// # Errors
     /// `page_not_found`, `ambiguous`, `invalid_argument` (`order_by`), `time_invalid`, `index_behind`.
     pub fn neighbours(&self, caller: &Caller, request: &NeighboursRequest) -> Result<Neighbours> {
-        let reading = self.reading(caller, request.scenario.as_deref());
+        let reading = self.reading_in(caller, request.scenario.as_deref())?;
         let order = request.order_by.as_deref().map(order).transpose()?;
         let entry = reading.demand(&request.page_id, "page_id")?;
         let mut found = match &request.as_of {

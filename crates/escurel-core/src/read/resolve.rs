@@ -23,7 +23,7 @@ impl Core {
         let mut parsed = Wikilink::parse(wikilink.trim()).map_err(|error| {
             Refusal::new(Code::WikilinkMalformed, format!("`{wikilink}`: {error}.")).at("wikilink")
         })?;
-        let reading = self.reading(caller, scenario);
+        let reading = self.reading_in(caller, scenario)?;
         let resolution = reading.scoped(|scope| {
             reading
                 .view

@@ -65,10 +65,12 @@ impl Core {
             .into_iter()
             .filter_map(|hit| self.hit(&reading, request, hit))
             .collect();
+        let mut notes = answer.notes;
+        notes.extend(scenario_note(&reading));
         Ok(SearchAnswer {
             hits,
             lanes: self.lanes(&reading, answer.lanes),
-            notes: answer.notes,
+            notes,
         })
     }
 
@@ -124,6 +126,18 @@ impl Core {
             frontmatter_excerpt: excerpt(entry, filtered.chain(required)),
         })
     }
+}
+
+/// Says that the hits are those of the base, when the named scenario has no page.
+fn scenario_note(reading: &Reading<'_>) -> Option<String> {
+    let (message, known) = reading.unknown_scenario()?;
+    Some(match known.as_slice() {
+        [] => format!("{message} There are no scenarios; the hits are from the base."),
+        known => format!(
+            "{message} The hits are from the base; known: {}.",
+            known.join(", ")
+        ),
+    })
 }
 
 fn check(request: &SearchRequest) -> Result<()> {

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use escurel_access::Caller;
 use escurel_index::{Entry, Resolution};
-use escurel_md::{Issue, Link, SkillSchema, Target, World};
+use escurel_md::{Issue, Link, Page, SkillSchema, Target, World};
+use escurel_store::Uid;
 
 use super::Reading;
 use crate::Result;
+use crate::builtin::is_builtin;
 use crate::kb::Core;
 
 struct SeenWorld<'a> {
@@ -15,12 +17,23 @@ struct SeenWorld<'a> {
     reading: &'a Reading<'a>,
     /// The page that the draft would replace.
     draft_of: Option<Arc<Entry>>,
+    /// Whether it is known where the draft will be saved.
+    placed: bool,
 }
 
 impl World for SeenWorld<'_> {
     fn skill(&self, id: &str) -> Option<Arc<SkillSchema>> {
         self.reading
             .scoped(|scope| self.reading.view.dir.schema(id, scope))
+    }
+
+    fn twins(&self, page: &Page) -> Vec<String> {
+        // What has no name of its own gets one from the place where it is saved.
+        if !self.placed && !page.frontmatter.contains_key("id") {
+            return Vec::new();
+        }
+        let own = self.draft_of.as_ref().map(|e| e.uid);
+        twins(self.reading, page, own)
     }
 
     fn target(&self, _from_path: &str, link: &Link) -> Target {
@@ -31,9 +44,7 @@ impl World for SeenWorld<'_> {
             .scoped(|scope| dir.resolve(&link.target, link.kind, from, scope))
         {
             Resolution::Missing => Target::Missing,
-            Resolution::Ambiguous(entries) => {
-                Target::Ambiguous(entries.iter().map(typed).collect())
-            }
+            Resolution::Ambiguous(entries) => Target::Ambiguous(distinct(&entries)),
             Resolution::Found(entry) => self.found(link, &entry),
         }
     }
@@ -55,8 +66,38 @@ impl SeenWorld<'_> {
     }
 }
 
-fn typed(entry: &Arc<Entry>) -> String {
-    format!("[[{}::{}]]", entry.facts.skill, entry.facts.id)
+/// Links that tell the pages apart: typed ones if they do, else paths.
+fn distinct(entries: &[Arc<Entry>]) -> Vec<String> {
+    let typed = |e: &Arc<Entry>| format!("[[{}::{}]]", e.facts.skill, e.facts.id);
+    let link = |entry: &Arc<Entry>| {
+        let name = typed(entry);
+        match entries.iter().filter(|e| typed(e) == name).count() {
+            1 => name,
+            _ => format!("[[{}]]", entry.path),
+        }
+    };
+    entries.iter().map(link).collect()
+}
+
+/// A page without a layer is in the tenant's own.
+fn layer(name: Option<&str>) -> &str {
+    name.unwrap_or("overlay")
+}
+
+/// Paths of other pages of the same type, skill, id, scenario and layer.
+pub(super) fn twins(reading: &Reading<'_>, page: &Page, own: Option<Uid>) -> Vec<String> {
+    let same = |e: &&Arc<Entry>| {
+        Some(e.uid) != own
+            && e.facts.scenario.as_deref() == page.scenario.as_deref()
+            && layer(e.facts.layer.as_deref()) == layer(page.layer.as_deref())
+            && !is_builtin(&e.path)
+            && reading.sight.sees(e)
+    };
+    let dir = &reading.view.dir;
+    let claimants = dir.claimants(page.page_type, &page.skill, &page.id);
+    let mut paths: Vec<String> = claimants.filter(same).map(|e| e.path.to_string()).collect();
+    paths.sort_unstable();
+    paths
 }
 
 impl Core {
@@ -88,6 +129,7 @@ impl Core {
             core: self,
             reading: &reading,
             draft_of,
+            placed: path.is_some(),
         };
         Ok(escurel_md::validate(&page, &world))
     }

@@ -474,3 +474,135 @@ fn pages_with_names_that_no_new_page_can_get_are_read() {
         assert!(kb.expand(&me(), &page).unwrap().is_some(), "{name}");
     }
 }
+
+#[test]
+fn a_cursor_belongs_to_one_listing() {
+    let demo = demo();
+    let request = InstancesRequest {
+        skill_id: "decision".into(),
+        order: InstanceOrder::AtDesc,
+        limit: 2,
+        ..Default::default()
+    };
+    let cursor = demo.kb.list_instances(&me(), &request).unwrap().next_cursor;
+    let ask = |change: &dyn Fn(&mut InstancesRequest)| {
+        let mut next = InstancesRequest {
+            cursor: cursor.clone(),
+            ..request.clone()
+        };
+        change(&mut next);
+        demo.kb.list_instances(&me(), &next).map_err(|r| r.code)
+    };
+    assert!(ask(&|_| {}).is_ok());
+    assert!(ask(&|r| r.limit = 5).is_ok());
+    let altered = |c: &mut String| {
+        let last = c.pop();
+        c.push(if last == Some('0') { '1' } else { '0' });
+    };
+    let foreign: [&dyn Fn(&mut InstancesRequest); 5] = [
+        &|r| r.skill_id = "meeting".into(),
+        &|r| r.order = InstanceOrder::AtAsc,
+        &|r| r.frontmatter = Some(("status".into(), "standing".into())),
+        &|r| r.as_of = Some("2025-06-01".into()),
+        &|r| r.cursor.iter_mut().for_each(altered),
+    ];
+    for (n, change) in foreign.into_iter().enumerate() {
+        assert_eq!(ask(change).err(), Some(Code::CursorInvalid), "change {n}");
+    }
+}
+
+#[test]
+fn a_scenario_that_no_page_has_is_told() {
+    let kb = Kb::in_memory(&[
+        ("a.md", "kestrel\n"),
+        ("b.md", "---\nscenario: merger\n---\nkestrel\n"),
+    ]);
+    let search = |scenario: &str| {
+        let request = SearchRequest {
+            queries: vec!["kestrel".into()],
+            k: 5,
+            scenario: Some(scenario.into()),
+            ..Default::default()
+        };
+        kb.search(&me(), &request).unwrap().notes.join(" ")
+    };
+    assert!(search("merge").contains("`merge`") && search("merge").contains("merger"));
+    assert_eq!(search("merger"), "");
+    let expand = |scenario: &str| {
+        let request = ExpandRequest {
+            page_id: "a.md".into(),
+            scenario: Some(scenario.into()),
+            ..Default::default()
+        };
+        kb.expand(&me(), &request).map(|page| page.is_some())
+    };
+    assert!(expand("merger").unwrap() && expand("").unwrap());
+    let refused = expand("merge").unwrap_err();
+    assert_eq!(refused.code, Code::InvalidArgument);
+    assert_eq!(refused.location.as_deref(), Some("scenario"));
+    assert_eq!(refused.candidates, ["merger"]);
+}
+
+#[test]
+fn a_cut_text_comes_with_its_own_links_only() {
+    let body: String = (0..2_000)
+        .map(|n| format!("Paragraph {n} about [[page-{n}]].\n\n"))
+        .collect();
+    let text = format!("---\nowner: \"[[somebody]]\"\n---\n{body}");
+    let kb = Kb::in_memory(&[("long.md", &text)]);
+    let expand = |max_chars: usize| {
+        let request = ExpandRequest {
+            page_id: "long.md".into(),
+            max_chars,
+            ..Default::default()
+        };
+        kb.expand(&me(), &request).unwrap().unwrap()
+    };
+    let part = expand(1_000);
+    assert!(part.truncated);
+    let of_header = part.links.iter().filter(|l| l.relation.is_some()).count();
+    assert_eq!(of_header, 1);
+    assert_eq!(part.links.len() - 1, part.body.matches("[[").count());
+    assert_eq!(part.blocks.len(), part.body.matches("Paragraph").count());
+    assert_eq!(expand(1_000_000).links.len(), 2_001);
+}
+
+#[test]
+fn two_pages_of_one_name_are_found_out() {
+    let twin = "---\nskill: note\nid: twin\n---\nSee [[note::twin]].\n";
+    let kb = Kb::in_memory(&[
+        ("a/one.md", twin),
+        ("b/two.md", twin),
+        (
+            "what-if.md",
+            "---\nskill: note\nid: twin\nscenario: s\n---\n",
+        ),
+        ("alone.md", "---\nskill: note\nid: alone\n---\n"),
+    ]);
+    let codes = |text: &str, page_id: Option<&str>| {
+        let found = kb.validate(&me(), text, page_id).unwrap();
+        found.iter().map(|i| i.code).collect::<Vec<_>>()
+    };
+    let alone = "---\nskill: note\nid: alone\n---\n";
+    assert_eq!(codes(alone, Some("alone.md")), [] as [&str; 0]);
+    assert_eq!(codes(alone, None), ["duplicate_id"]);
+    assert_eq!(codes(alone, Some("new.md")), ["duplicate_id"]);
+    let found = kb.validate(&me(), twin, Some("a/one.md")).unwrap();
+    assert_eq!(found[0].code, "duplicate_id");
+    assert!(
+        found[0].message.contains("b/two.md"),
+        "{}",
+        found[0].message
+    );
+    assert_eq!(found[1].code, "link_ambiguous");
+    let suggestion = found[1].suggestion.as_deref().unwrap();
+    assert_eq!(suggestion, "Write one of: [[a/one.md]], [[b/two.md]].");
+    assert_eq!(page(&kb, "[[a/one.md]]").unwrap().page_id, "a/one.md");
+    let request = ExpandRequest {
+        page_id: "b/two.md".into(),
+        ..Default::default()
+    };
+    let shown = kb.expand(&me(), &request).unwrap().unwrap();
+    let shown: Vec<_> = shown.issues.iter().map(|i| i.code).collect();
+    assert_eq!(shown, ["duplicate_id"]);
+}

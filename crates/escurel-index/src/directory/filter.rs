@@ -47,6 +47,9 @@ enum Test {
     Prints(String),
 }
 
+/// So many values show what a key holds.
+const SAMPLE: usize = 256;
+
 const OPERATORS: [&str; 6] = [">=", "<=", ">", "<", "in", "not"];
 
 impl Test {
@@ -67,6 +70,13 @@ impl Test {
                 _ => false,
             }),
         }
+    }
+
+    fn is_order(&self) -> bool {
+        matches!(
+            self,
+            Test::AtLeast(_) | Test::AtMost(_) | Test::Above(_) | Test::Below(_)
+        )
     }
 
     fn operands(&self) -> &[Cell] {
@@ -124,6 +134,16 @@ fn mismatch(key: &str, message: String) -> FilterError {
         key: key.to_owned(),
         nearest: None,
         message,
+    }
+}
+
+/// Text with a digit, and any text for `at`, that cannot be read as a time.
+fn meant_as_time<'c>(key: &str, operand: &'c Cell) -> Option<&'c str> {
+    match operand {
+        Cell::Text(text, None) if key == "at" || text.bytes().any(|b| b.is_ascii_digit()) => {
+            Some(text)
+        }
+        _ => None,
     }
 }
 
@@ -220,6 +240,7 @@ impl Directory {
             self.check_key(key, visible)?;
             let clause = parse_clause(key, value)?;
             self.check_kinds(&clause, visible)?;
+            self.check_times(&clause, visible)?;
             clauses.push(clause);
         }
         Ok(Filter { clauses })
@@ -314,6 +335,67 @@ impl Directory {
             kind_names(held)
         );
         Err(mismatch(&clause.key, message))
+    }
+
+    /// Where a key holds times, text that is none would compare letter by
+    /// letter and answer nonsense. A word that some page holds may be asked for.
+    fn check_times(
+        &self,
+        clause: &Clause,
+        visible: &dyn Fn(&Entry) -> bool,
+    ) -> Result<(), FilterError> {
+        let key = clause.key.as_str();
+        for test in &clause.tests {
+            for operand in test.operands() {
+                let Some(text) = meant_as_time(key, operand) else {
+                    continue;
+                };
+                let held = !test.is_order() && self.holds_text(key, operand, visible);
+                if held || !self.holds_times(key, visible) {
+                    continue;
+                }
+                let message = format!(
+                    "`{key}` holds times, and `{text}` is none; write 2026-04-12 or 2026-04-12T10:00:00Z"
+                );
+                return Err(mismatch(key, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn holds_text(&self, key: &str, text: &Cell, visible: &dyn Fn(&Entry) -> bool) -> bool {
+        let mut cells = self.visible_cells(key, visible);
+        cells.any(|cell| any(cell, &|c| c.equals(text)))
+    }
+
+    /// Whether most of what is written under `key` are times; `at` is one by its meaning.
+    fn holds_times(&self, key: &str, visible: &dyn Fn(&Entry) -> bool) -> bool {
+        if key == "at" {
+            return true;
+        }
+        let (mut times, mut others) = (0_usize, 0_usize);
+        for cell in self.visible_cells(key, visible).take(SAMPLE) {
+            if any(cell, &|c| matches!(c, Cell::Text(_, Some(_)))) {
+                times += 1;
+            } else {
+                others += 1;
+            }
+        }
+        times > others
+    }
+
+    fn visible_cells<'a>(
+        &'a self,
+        key: &str,
+        visible: &'a dyn Fn(&Entry) -> bool,
+    ) -> impl Iterator<Item = &'a Cell> {
+        let column = self.columns().get(key);
+        column.into_iter().flat_map(move |column| {
+            let pages = column.pages().filter_map(move |no| self.get(no));
+            let seen = pages.filter(move |entry| visible(entry));
+            seen.filter_map(move |entry| column.cell(entry.no))
+                .filter(|cell| cell.kinds() != 0)
+        })
     }
 
     /// Kinds that visible pages hold under `key`; stops once all `wanted` are seen.

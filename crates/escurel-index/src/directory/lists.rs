@@ -4,6 +4,7 @@
 //! one of `dated` and `undated`.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -210,6 +211,17 @@ impl Directory {
                     .from(|p| key.is_some_and(|k| place(p).is_some_and(|own| own <= k))),
             ),
         }
+    }
+
+    /// Names of the scenarios that visible pages belong to, in order.
+    pub fn scenarios(&self, visible: &dyn Fn(&Entry) -> bool) -> BTreeSet<Arc<str>> {
+        let Some(column) = self.columns().get("scenario") else {
+            return BTreeSet::new();
+        };
+        let pages = column.pages().filter_map(|no| self.get(no));
+        let seen = pages.filter(|entry| visible(entry));
+        seen.filter_map(|entry| entry.facts.scenario.clone())
+            .collect()
     }
 
     /// Instances of a skill, of every layer and scenario.

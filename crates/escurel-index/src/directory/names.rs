@@ -8,7 +8,7 @@ use crate::{Facts, LinkFact};
 
 pub(crate) type Keys = SmallVec<[u64; 6]>;
 
-/// File name without `.md`.
+/// File name without `.md` or `.markdown`.
 pub(crate) fn stem(path: &str) -> &str {
     strip_md(last_segment(path))
 }
@@ -18,14 +18,22 @@ pub(crate) fn last_segment(path: &str) -> &str {
 }
 
 pub(crate) fn strip_md(name: &str) -> &str {
-    match name
-        .len()
-        .checked_sub(3)
-        .map(|at| name.split_at_checked(at))
-    {
-        Some(Some((plain, end))) if end.eq_ignore_ascii_case(".md") => plain,
-        _ => name,
-    }
+    strip(name, ".md")
+        .or_else(|| strip(name, LONG))
+        .unwrap_or(name)
+}
+
+/// The longer of the two extensions that pages have.
+const LONG: &str = ".markdown";
+
+pub(crate) fn is_long(name: &str) -> bool {
+    strip(name, LONG).is_some()
+}
+
+fn strip<'n>(name: &'n str, extension: &str) -> Option<&'n str> {
+    let at = name.len().checked_sub(extension.len())?;
+    let (plain, end) = name.split_at_checked(at)?;
+    end.eq_ignore_ascii_case(extension).then_some(plain)
 }
 
 /// The folder of a path, without its slash; the root is "".
@@ -167,6 +175,8 @@ mod tests {
             ("a/b.md", "b"),
             ("B.MD", "B"),
             ("x/.md", ""),
+            ("a/m.markdown", "m"),
+            ("markdown", "markdown"),
             ("é", "é"),
             ("a.txt", "a.txt"),
         ] {

@@ -12,7 +12,7 @@ use escurel_store::Uid;
 use smallvec::SmallVec;
 
 use super::Directory;
-use super::names::{self, folder, join, last_segment, loose, loose_hash, stem, strip_md};
+use super::names::{self, folder, is_long, join, last_segment, loose, loose_hash, stem, strip_md};
 use super::types::{Resolution, Scope};
 use crate::{Entry, Facts, LinkFact, PageNo};
 
@@ -179,7 +179,8 @@ impl Directory {
 
     fn at_path(&self, path: &str) -> Few {
         let as_is = self.by_path(path);
-        let page = as_is.or_else(|| self.by_path(&format!("{path}.md")));
+        let with = |extension: &str| self.by_path(&format!("{path}.{extension}"));
+        let page = as_is.or_else(|| with("md")).or_else(|| with("markdown"));
         page.map(|e| e.no).into_iter().collect()
     }
 
@@ -272,6 +273,19 @@ impl Directory {
         self.named(&id, same)
     }
 
+    /// Pages of this type, skill and id, of any scenario and layer.
+    pub fn claimants(
+        &self,
+        page_type: PageType,
+        skill: &str,
+        id: &str,
+    ) -> impl Iterator<Item = &Arc<Entry>> {
+        let id = nfc(id);
+        let same = |f: &Facts| f.page_type == page_type && *f.skill == *skill && nfc(&f.id) == id;
+        let pages = self.named(&id, same).into_iter();
+        pages.filter_map(move |no| self.get(no))
+    }
+
     /// Whether a read in `scope` shows this page: visible, not of another
     /// scenario, not replaced or hidden by the named one.
     pub fn seen(&self, e: &Entry, scope: &Scope<'_>) -> bool {
@@ -321,7 +335,8 @@ impl<'a> Asked<'a> {
         if name.kind == LinkKind::Markdown {
             keys = [loose_hash(stem(id))].into_iter().collect();
         }
-        let with_md = |path: String| format!("{}.md", strip_md(&path));
+        let extension = if is_long(id) { "markdown" } else { "md" };
+        let with_md = |path: String| format!("{}.{extension}", strip_md(&path));
         Some(Asked {
             name,
             keys,

@@ -561,6 +561,74 @@ fn filters() {
     );
 }
 
+#[test]
+fn text_that_is_no_time_is_refused_where_times_are_held() {
+    let c = Corpus::vault(&[
+        (
+            "a.md",
+            "---\nat: 2026-04-01\ndue: 2026-05-01\nversion: v1\n---\n",
+        ),
+        (
+            "b.md",
+            "---\nat: someday\ndue: 2026-06-01\nversion: v2\n---\n",
+        ),
+        ("c.md", "---\ndue: TBD 2027\nversion: 2026-01-01\n---\n"),
+    ]);
+    let check = |filter: Value, expect: Result<&str, &'static str>| {
+        assert_eq!(filtered(&c, &filter), expect.map(str::to_owned), "{filter}");
+    };
+    for text in ["2023-1-1", "01/01/2023", "2026-13-45", "April 2026", "2026"] {
+        for key in ["at", "due"] {
+            check(json!({key: text}), Err("type_mismatch"));
+            check(json!({key: {">=": text}}), Err("type_mismatch"));
+            check(
+                json!({key: {"in": ["2026-04-01", text]}}),
+                Err("type_mismatch"),
+            );
+            check(json!({key: {"not": text}}), Err("type_mismatch"));
+        }
+    }
+    check(json!({"at": {"<": "someday"}}), Err("type_mismatch"));
+    check(json!({"at": "someday"}), Ok("b"));
+    check(json!({"due": "TBD 2027"}), Ok("c"));
+    check(json!({"due": {">": "2026-05-01"}}), Ok("b"));
+    check(json!({"version": {">=": "v2"}}), Ok("b"));
+    let filter = json!({"due": "01/01/2023"});
+    let refused = c.dir.compile_filter(filter.as_object().expect("object"));
+    let message = refused.expect_err("no time").message;
+    assert!(
+        message.contains("`due`") && message.contains("2026-04-12T10:00:00Z"),
+        "{message}"
+    );
+}
+
+#[test]
+fn the_long_extension_is_no_part_of_a_name() {
+    let c = Corpus::vault(&[
+        ("a/m.markdown", "[[n]]"),
+        ("n.markdown", "# N\n"),
+        (
+            "x.md",
+            "[[m]] [[a/m]] [[m.markdown]] [t](a/m.markdown) [t](a/m)",
+        ),
+    ]);
+    let page = c.dir.by_path("a/m.markdown").expect("page");
+    assert_eq!((&*page.facts.id, &*page.facts.title), ("a/m", "m"));
+    for link in ["[[m]]", "[[a/m]]", "[[m.markdown]]", "[[a/m.markdown]]"] {
+        assert_eq!(
+            follow(&c, "x.md", link, &Scope::ALL),
+            "a/m.markdown",
+            "{link}"
+        );
+    }
+    assert_eq!(
+        follow(&c, "a/m.markdown", "[[n]]", &Scope::ALL),
+        "n.markdown"
+    );
+    let sources = c.dir.incoming(page, &Scope::ALL);
+    assert_eq!(sources.len(), 5, "links in every spelling lead to it");
+}
+
 const NAMES: [&str; 8] = [
     "alpha", "Alpha", "be ta", "be_ta", "gamma", "delta", "kappa", "README",
 ];

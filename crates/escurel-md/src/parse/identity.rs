@@ -15,17 +15,7 @@ pub(super) fn fill(page: &mut Page, layout: Layout) {
     let (id, skill, kind) = (name("id"), name("skill"), name("type"));
     page.page_type = match kind.as_deref() {
         Some("skill") => PageType::Skill,
-        Some("instance") | None => PageType::Instance,
-        // In a foreign vault `type` may mean anything.
-        Some(_) if layout == Layout::Vault => PageType::Instance,
-        Some(other) => {
-            let message = format!("`type` is `{other}`; the page is read as an instance.");
-            page.issues.push(
-                Issue::new("frontmatter_value_unreadable", "frontmatter.type", message)
-                    .suggest("Use skill or instance."),
-            );
-            PageType::Instance
-        }
+        _ => PageType::Instance,
     };
     let stem = nfc(stem(&page.path)).into_owned();
     if page.page_type == PageType::Skill {
@@ -86,9 +76,13 @@ fn stem(path: &str) -> &str {
     without_extension(path.rsplit('/').next().unwrap_or(path))
 }
 
+fn is_page_extension(extension: &str) -> bool {
+    extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("markdown")
+}
+
 fn without_extension(path: &str) -> &str {
     match path.rsplit_once('.') {
-        Some((stem, extension)) if extension.eq_ignore_ascii_case("md") && !stem.is_empty() => stem,
+        Some((stem, extension)) if is_page_extension(extension) && !stem.is_empty() => stem,
         _ => path,
     }
 }

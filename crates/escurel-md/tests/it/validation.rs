@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use escurel_md::{CODES, Layout, Link, SkillSchema, Target, World, parse, validate};
+use escurel_md::{CODES, Layout, Link, Page, SkillSchema, Target, World, parse, validate};
 use expect_test::expect;
 
 struct Fake;
@@ -15,6 +15,11 @@ impl World for Fake {
         page.schema
             .filter(|_| matches!(id, "customer" | "note"))
             .map(Arc::new)
+    }
+
+    fn twins(&self, page: &Page) -> Vec<String> {
+        let taken = page.id == "taken";
+        taken.then(|| "other.md".to_owned()).into_iter().collect()
     }
 
     fn target(&self, _from_path: &str, link: &Link) -> Target {
@@ -62,6 +67,33 @@ fn findings_come_in_order() {
             .iter()
             .any(|i| i.code == "unknown_skill")
     );
+}
+
+#[test]
+fn values_that_no_key_can_hold_are_found_with_their_line() {
+    let check = |header: &str, expect: &str| {
+        for layout in [Layout::Vault, Layout::Tenant] {
+            let text = format!("---\nx: 1\n{header}\n---\ntext\n");
+            let found = validate(&parse("a.md", text.as_bytes(), layout), &Fake);
+            let found: Vec<_> = found
+                .iter()
+                .filter(|i| !matches!(i.code, "frontmatter_required_key_missing"))
+                .map(|i| format!("{} {}", i.code, i.location))
+                .collect();
+            assert_eq!(found.join(", "), expect, "{header}");
+        }
+    };
+    let bad = "frontmatter_value_unreadable line:3 col:1";
+    check("type: banana", bad);
+    check("skill: [x]", bad);
+    check("aliases: {a: b}", bad);
+    check("tags: [a, [b]]", bad);
+    check("id: [1]", bad);
+    check("title: {a: b}", bad);
+    check("type: instance", "");
+    check("aliases: [one, two]", "");
+    check("tags:", "");
+    check("id: taken", "duplicate_id frontmatter.id");
 }
 
 #[test]

@@ -87,6 +87,43 @@ fn values_are_checked() {
 }
 
 #[test]
+fn texts_with_a_form_are_checked() {
+    let ok = |name: &str, value: &str| {
+        let loaded = Config::load(&env(&[(name, value)]));
+        assert!(loaded.is_ok(), "{name}={value}: {loaded:?}");
+    };
+    let log = "sets log to";
+    for value in ["banana", "info,x=banana", "info,debg"] {
+        refused(&[("ESCUREL_LOG", value)], log);
+    }
+    for value in ["warn", "off", "info,escurel_server=debug", "INFO"] {
+        ok("ESCUREL_LOG", value);
+    }
+    let origins = "sets allowed_origins to";
+    for value in [
+        "*",
+        "kb.example.org",
+        "https://a.org/path",
+        "https://",
+        "null",
+    ] {
+        refused(&[("ESCUREL_ALLOWED_ORIGINS", value)], origins);
+    }
+    ok(
+        "ESCUREL_ALLOWED_ORIGINS",
+        "https://a.org, http://b.org:8080/, app://obsidian.md",
+    );
+    let hosts = "sets allowed_hosts to";
+    for value in ["*", "https://a.org", "a.org/x", "a.org:http", "a b"] {
+        refused(&[("ESCUREL_ALLOWED_HOSTS", value)], hosts);
+    }
+    ok(
+        "ESCUREL_ALLOWED_HOSTS",
+        "a.org, b.org:8080, 10.0.0.1, [::1]:80, my_host",
+    );
+}
+
+#[test]
 fn open_addresses_need_consent() {
     refused(&[("ESCUREL_LISTEN", "0.0.0.0:80")], "--insecure");
     assert!(

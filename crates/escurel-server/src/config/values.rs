@@ -1,6 +1,6 @@
 //! How a setting is read from text.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -109,6 +109,30 @@ impl<T: Setting> Setting for Option<T> {
             T::parse(text).map(Some)
         }
     }
+}
+
+/// `host` or `host:port`, as browsers and clients write it in a request.
+pub fn is_host(text: &str) -> bool {
+    if text.parse::<IpAddr>().is_ok() || text.parse::<SocketAddr>().is_ok() {
+        return true;
+    }
+    if let Some(address) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
+        return address.parse::<IpAddr>().is_ok();
+    }
+    let (name, port) = text.split_once(':').unwrap_or((text, "1"));
+    let in_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+    !name.is_empty() && name.bytes().all(in_name) && port.parse::<u16>().is_ok()
+}
+
+/// `scheme://host[:port]`; a slash at the end is forgiven.
+pub fn is_origin(text: &str) -> bool {
+    let Some((scheme, host)) = text.split_once("://") else {
+        return false;
+    };
+    let in_scheme = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-');
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(in_scheme)
+        && is_host(host.strip_suffix('/').unwrap_or(host))
 }
 
 /// A file's value as the text that the environment would hold.

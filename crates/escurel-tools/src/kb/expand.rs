@@ -85,7 +85,7 @@ struct Content {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     newer_exists: bool,
-    /// What is wrong with the page.
+    /// What is wrong with the page's text alone, and whether another page has its skill and id; validate says more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     issues: Vec<Issue>,
@@ -150,7 +150,7 @@ impl Tool for Expand {
             ),
             (
                 "as it was",
-                r#"{"page_id": "[[customer::acme-corp]]", "as_of": "2026-04-12T10:00:00Z"}"#,
+                r#"{"page_id": "[[customer::acme-corp]]", "as_of": "2025-03-31T23:59:59Z"}"#,
             ),
         ],
         cli: Cli {

@@ -97,15 +97,15 @@ impl Tool for ProvenanceAncestry {
         examples: &[
             (
                 "everything a result rests on",
-                r#"{"page_id": "[[result::churn-model]]"}"#,
+                r#"{"page_id": "[[result::winter-battery-trial]]"}"#,
             ),
             (
                 "what would fall with an expectation",
-                r#"{"page_id": "[[expectation::acme-renewal]]", "direction": "down", "relations": ["motivated_by", "derived_from"]}"#,
+                r#"{"page_id": "[[expectation::ebb3-battery-v1]]", "direction": "down", "relations": ["motivated_by", "supersedes"]}"#,
             ),
             (
                 "how a decision leads back to a data set",
-                r#"{"page_id": "[[decision::new-pricing]]", "to_page": "[[dataset::usage-2026]]", "max_hops": 8}"#,
+                r#"{"page_id": "[[decision::battery-swap-programme]]", "to_page": "[[dataset::winter-telemetry-2025]]", "relations": ["motivated_by", "produced_by", "uses"], "max_hops": 6}"#,
             ),
         ],
         cli: Cli {

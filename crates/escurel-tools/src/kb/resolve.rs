@@ -63,7 +63,7 @@ impl Tool for Resolve {
             ("a typed link", r#"{"wikilink": "[[customer::acme-corp]]"}"#),
             (
                 "a heading of a pinned version",
-                r#"{"wikilink": "[[customer::acme-corp#Signals@v3]]"}"#,
+                r#"{"wikilink": "[[customer::acme-corp#Signals@v1]]"}"#,
             ),
             ("a title", r#"{"wikilink": "[[Acme Corp]]"}"#),
         ],

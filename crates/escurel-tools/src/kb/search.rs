@@ -24,7 +24,7 @@ pub struct Search {
     /// What to look for: words, a question, or an "exact phrase" in quotes.
     q: Option<String>,
     /// Instead of `q`: 2 to 8 phrasings of one question, fused into one ranking.
-    #[schemars(length(min = 1, max = 8))]
+    #[schemars(length(min = 2, max = 8))]
     queries: Option<Vec<String>>,
     /// At most this many hits.
     #[schemars(range(min = 1, max = 200), extend("default" = DEFAULT_K))]
@@ -147,15 +147,15 @@ impl Tool for Search {
             ),
             (
                 "recent meetings about Acme",
-                r#"{"q": "acme", "skill": "meeting", "filter": {"at": {">=": "2026-04-01"}}}"#,
+                r#"{"q": "acme", "skill": "meeting", "filter": {"at": {">=": "2025-04-01"}}}"#,
             ),
             (
-                "open or contested, and without an owner",
-                r#"{"q": "pricing", "filter": {"status": {"in": ["open", "contested"]}, "owner": null}}"#,
+                "open or confirmed, and without an end",
+                r#"{"q": "battery", "filter": {"status": {"in": ["open", "confirmed"]}, "until": null}}"#,
             ),
             (
                 "inside one page",
-                r#"{"q": "notice period", "page_id": "[[customer::acme-corp]]"}"#,
+                r#"{"q": "prices per harbour", "page_id": "[[customer::acme-corp]]"}"#,
             ),
         ],
         cli: Cli {

@@ -47,11 +47,11 @@ impl Tool for Validate {
         examples: &[
             (
                 "a new meeting page",
-                r##"{"content": "---\ntype: instance\nskill: meeting\nid: acme-review\nat: 2026-04-12T10:00:00Z\n---\n# Acme review\n\nWith [[customer::acme-corp]].\n"}"##,
+                r##"{"content": "---\ntype: instance\nskill: meeting\nid: acme-review\nat: 2025-12-12T10:00:00Z\nattendees: [\"[[contact::joel-marsh]]\"]\n---\n# Acme review\n\nWith [[customer::acme-corp]].\n"}"##,
             ),
             (
                 "a new text for a page",
-                r##"{"content": "# Acme Corp\n", "as_page_id": "[[customer::acme-corp]]"}"##,
+                r##"{"content": "---\ntype: instance\nskill: customer\nid: acme-corp\ntitle: Acme Corp\nstatus: closed\n---\n# Acme Corp\n", "as_page_id": "[[customer::acme-corp]]"}"##,
             ),
         ],
         cli: Cli {

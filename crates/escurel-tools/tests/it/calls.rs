@@ -129,7 +129,7 @@ fn mistyped_arguments_are_named() {
     );
     refused(
         "search",
-        json!({"q": "x", "queries": ["y"]}),
+        json!({"q": "x", "queries": ["y", "z"]}),
         bad,
         "queries",
         "not both",
@@ -140,7 +140,14 @@ fn mistyped_arguments_are_named() {
         json!({"queries": vec!["a"; 9]}),
         bad,
         "queries",
-        "1 to 8",
+        "2 to 8",
+    );
+    refused(
+        "search",
+        json!({"queries": ["a"]}),
+        bad,
+        "queries",
+        "2 to 8",
     );
     refused(
         "search",

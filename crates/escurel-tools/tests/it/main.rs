@@ -7,6 +7,7 @@ mod calls;
 mod conform;
 mod docs;
 mod surface;
+mod teaching;
 
 /// Every file beside this one is a module of it.
 #[test]

@@ -109,3 +109,23 @@ fn help_teaches() {
         format!("escurel {}", env!("CARGO_PKG_VERSION"))
     );
 }
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let place = Place::new();
+    let run = |args: &[&str]| {
+        let mut child = place.command().args(args).spawn().unwrap();
+        drop(child.stdout.take());
+        let done = child.wait_with_output().unwrap();
+        (done.status.code(), String::from_utf8(done.stderr).unwrap())
+    };
+    let folder = ["--folder", place.vault()];
+    for args in [
+        &["search", "renewal"][..],
+        &["journal", "export"],
+        &["list-skills"],
+    ] {
+        let (code, err) = run(&[args, &folder].concat());
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{args:?}");
+    }
+}
