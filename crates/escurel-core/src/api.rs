@@ -282,7 +282,8 @@ pub struct AbandonedRow {
 #[derive(Clone, Debug, Default)]
 pub struct Status {
     pub ready: bool,
-    /// `indexing`, `ready`, `rebuilding`, `stopping`.
+    /// `indexing`, `ready`, `read_only` (the journal is broken; pages come from their files),
+    /// `journal_broken` (it broke meanwhile; reads are refused), `folder_unavailable`, `failed`, `stopping`.
     pub phase: &'static str,
     pub done: u64,
     pub total: u64,
@@ -319,7 +320,7 @@ pub struct VerifyReport {
 /// One disagreement, naming its item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// `journal`, `object`, `file`, `directory`, `text_index` or `sql_index`.
+    /// `journal`, `object`, `file`, `directory`, `text_index`, `sql_index` or `index`.
     pub part: &'static str,
     /// Segment and sequence number, object id, path or row.
     pub item: String,

@@ -10,7 +10,9 @@ use arc_swap::ArcSwap;
 use escurel_access::{OpenPolicy, Policy};
 use escurel_md::Layout;
 use escurel_search::{Generation, OpenState, Opened, TextIndex};
-use escurel_store::{Env, FsStore, Holder, Lock, MemStore, Paths, Store, Uid};
+use escurel_store::{
+    Env, FsStore, Holder, Kept, Lock, MemStore, Paths, Store, StoreError, Uid, Unrecorded,
+};
 use parking_lot::Mutex;
 
 use crate::lane::{Lane, LaneState};
@@ -49,9 +51,35 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    fn paths(&self, folder: &Path) -> Result<Paths> {
-        let cache = self.cache_home.clone().unwrap_or_else(default_cache_home);
-        let tenant = self.tenant.as_deref().unwrap_or("default");
+    fn cache_home(&self) -> PathBuf {
+        self.cache_home.clone().unwrap_or_else(default_cache_home)
+    }
+
+    fn tenant(&self) -> &str {
+        self.tenant.as_deref().unwrap_or("default")
+    }
+
+    /// The same, for a folder that has been served: where its state is. Creates nothing.
+    ///
+    /// # Errors
+    /// `folder_not_served`, `folder_not_found`.
+    pub fn as_served(mut self, folder: &Path) -> Result<OpenOptions> {
+        match Paths::kept(folder, self.tenant(), &self.cache_home())? {
+            Some(Kept::Cache) => self.read_only = true,
+            Some(Kept::Inside) => {}
+            None => {
+                let folder = folder.display();
+                return Err(Refusal::new(
+                    Code::FolderNotServed,
+                    format!("{folder} has no history and no index."),
+                ));
+            }
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn paths(&self, folder: &Path) -> Result<Paths> {
+        let (cache, tenant) = (self.cache_home(), self.tenant());
         if self.read_only && !folder.join("tenants").is_dir() {
             return Ok(Paths::vault_read_only(folder, &cache)?);
         }
@@ -74,6 +102,8 @@ fn default_cache_home() -> PathBuf {
 pub struct Kb {
     core: Arc<Core>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Deleted in the end.
+    scratch: Option<PathBuf>,
 }
 
 impl Deref for Kb {
@@ -121,18 +151,34 @@ impl Kb {
     /// # Errors
     /// `folder_not_found`, `store_locked`, `journal_broken`, `io_error`.
     pub fn open(folder: &Path, options: OpenOptions) -> Result<Arc<Kb>> {
-        let paths = options.paths(folder)?;
-        let files = Arc::new(FsStore::open(&paths, options.env.clone())?);
-        let index = paths.index.clone();
-        let layout = layout_of(&paths);
-        Kb::start(
-            files.clone(),
-            Some(files),
-            Some(paths),
-            layout,
-            &index,
-            options.policy,
-        )
+        let parts = Parts::of(options.paths(folder)?, &options)?;
+        let warning = stray_pages(folder, &parts);
+        let progress = Progress::default();
+        warning
+            .into_iter()
+            .for_each(|warning| progress.warn(warning));
+        std::fs::create_dir_all(&parts.index)?;
+        let recovered = recover::load(&parts.index, &progress);
+        let files = parts.files.as_ref();
+        let Some(why) = files.and_then(|files| broken(files, recovered.seq)) else {
+            return Kb::start(parts, recovered, progress, None);
+        };
+        // What was derived from the journal is kept for when it is whole again.
+        let scratch = new_scratch();
+        let parts = parts.without_journal(&scratch, why)?;
+        Kb::start(parts, recover::fresh(), progress, Some(scratch))
+    }
+
+    /// Reads a folder and leaves no trace in it: history and index go to a
+    /// temporary folder that is deleted in the end.
+    ///
+    /// # Errors
+    /// `folder_not_found`, `io_error`.
+    pub fn glance(folder: &Path, options: OpenOptions) -> Result<Arc<Kb>> {
+        let scratch = new_scratch();
+        let paths = Paths::aside(folder, options.tenant(), &scratch)?;
+        let parts = Parts::of(paths, &options)?;
+        Kb::start(parts, recover::fresh(), Progress::default(), Some(scratch))
     }
 
     /// A knowledge base whose pages and journal live in memory, for tests:
@@ -156,7 +202,8 @@ impl Kb {
     pub fn over(store: Arc<MemStore>, layout: Layout, policy: Arc<dyn Policy>) -> Result<Arc<Kb>> {
         let index = std::env::temp_dir().join(format!("escurel-{}", ulid::Ulid::generate()));
         std::fs::create_dir_all(&index)?;
-        Kb::start(store, None, None, layout, &index, policy)
+        let parts = Parts::in_memory(store, layout, policy, &index);
+        Kb::start(parts, recover::fresh(), Progress::default(), None)
     }
 
     /// For simulations: nothing goes on behind the calls but what [`Core::do_chore`]
@@ -170,46 +217,32 @@ impl Kb {
         policy: Arc<dyn Policy>,
         index: &Path,
     ) -> Result<Arc<Kb>> {
-        let core = Kb::put_together(store, None, None, layout, index, policy)?;
+        std::fs::create_dir_all(index)?;
+        let parts = Parts::in_memory(store, layout, policy, index);
+        let progress = Progress::default();
+        let recovered = recover::load(index, &progress);
         let kb = Kb {
-            core,
+            core: put_together(parts, recovered, progress)?,
             threads: Mutex::default(),
+            scratch: None,
         };
         kb.core.start_up()?;
         Ok(Arc::new(kb))
     }
 
     fn start(
-        store: Arc<dyn Store>,
-        files: Option<Arc<FsStore>>,
-        paths: Option<Paths>,
-        layout: Layout,
-        index: &Path,
-        policy: Arc<dyn Policy>,
+        parts: Parts,
+        recovered: Recovered,
+        progress: Progress,
+        scratch: Option<PathBuf>,
     ) -> Result<Arc<Kb>> {
-        let core = Kb::put_together(store, files, paths, layout, index, policy)?;
+        let core = put_together(parts, recovered, progress)?;
         let threads = Mutex::new(crate::maintain::start(&core)?);
-        Ok(Arc::new(Kb { core, threads }))
-    }
-
-    fn put_together(
-        store: Arc<dyn Store>,
-        files: Option<Arc<FsStore>>,
-        paths: Option<Paths>,
-        layout: Layout,
-        index: &Path,
-        policy: Arc<dyn Policy>,
-    ) -> Result<Arc<Core>> {
-        std::fs::create_dir_all(index)?;
-        let progress = Progress::default();
-        let recovered = recover::load(index, &progress);
-        let text = open_text(index, recovered.generation, &progress)?;
-        let anew = text.state != OpenState::Intact;
-        let core = Arc::new(assemble(
-            store, files, paths, layout, index, policy, recovered, text.index, progress,
-        ));
-        core.install_builtin(anew);
-        Ok(core)
+        Ok(Arc::new(Kb {
+            core,
+            threads,
+            scratch,
+        }))
     }
 
     /// Who owns the folder, if somebody does.
@@ -226,10 +259,14 @@ impl Kb {
     /// Deletes everything derived, so that the next opening derives it again.
     ///
     /// # Errors
-    /// `store_locked` while somebody serves the folder.
+    /// `store_locked` while somebody serves the folder; `journal_broken` when it
+    /// could not be derived again.
     pub fn forget_index(folder: &Path, options: &OpenOptions) -> Result<()> {
         let paths = options.paths(folder)?;
-        let _lock = Lock::acquire(&paths.lock)?.map_err(|holder| locked(&holder))?;
+        let files = FsStore::open(&paths, options.env.clone())?;
+        if let Some(why) = files.broken_after(0) {
+            return Err(why.into());
+        }
         match std::fs::remove_dir_all(&paths.index) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
@@ -247,7 +284,105 @@ impl Kb {
         }
         self.core.save();
         self.core.sql.close();
+        if let Some(scratch) = &self.scratch {
+            let _ = std::fs::remove_dir_all(scratch);
+        }
     }
+}
+
+/// What a knowledge base is made of.
+pub(crate) struct Parts {
+    pub store: Arc<dyn Store>,
+    pub files: Option<Arc<FsStore>>,
+    paths: Option<Paths>,
+    layout: Layout,
+    pub index: PathBuf,
+    policy: Arc<dyn Policy>,
+}
+
+impl Parts {
+    pub fn of(paths: Paths, options: &OpenOptions) -> Result<Parts> {
+        let files = Arc::new(FsStore::open(&paths, options.env.clone())?);
+        Ok(Parts {
+            store: files.clone(),
+            files: Some(files),
+            layout: layout_of(&paths),
+            index: paths.index.clone(),
+            policy: options.policy.clone(),
+            paths: Some(paths),
+        })
+    }
+
+    fn in_memory(
+        store: Arc<MemStore>,
+        layout: Layout,
+        policy: Arc<dyn Policy>,
+        index: &Path,
+    ) -> Parts {
+        Parts {
+            store,
+            files: None,
+            paths: None,
+            layout,
+            index: index.to_owned(),
+            policy,
+        }
+    }
+
+    /// The same pages, their history and index in `scratch`.
+    fn without_journal(mut self, scratch: &Path, why: StoreError) -> Result<Parts> {
+        self.index = scratch.join("index");
+        std::fs::create_dir_all(&self.index)?;
+        if let Some(files) = self.files.clone() {
+            self.store = Arc::new(Unrecorded::new(files, &scratch.join("journal"), why)?);
+        }
+        Ok(self)
+    }
+}
+
+/// Why the records that a start needs cannot be read.
+pub(crate) fn broken(files: &FsStore, derived: u64) -> Option<StoreError> {
+    let after = if derived > files.head() { 0 } else { derived };
+    files.broken_after(after)
+}
+
+fn new_scratch() -> PathBuf {
+    std::env::temp_dir().join(format!("escurel-{}", ulid::Ulid::generate()))
+}
+
+/// Whoever keeps notes beside `tenants/` may think that they are served.
+fn stray_pages(folder: &Path, parts: &Parts) -> Option<String> {
+    if parts.layout != Layout::Tenant {
+        return None;
+    }
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let name = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .find(|name| escurel_store::is_page(name))?;
+    Some(format!(
+        "{} holds tenants/, so only what is in there is served; {name} and other notes beside it are not. Serve a folder \
+         that has no tenants/ to serve its notes in place.",
+        folder.display()
+    ))
+}
+
+pub(crate) fn put_together(
+    parts: Parts,
+    mut recovered: Recovered,
+    progress: Progress,
+) -> Result<Arc<Core>> {
+    let head = parts.store.head();
+    let mut text = open_text(&parts.index, recovered.generation, &progress)?;
+    let derived = recovered.seq.max(text.index.committed_seq());
+    if derived > head {
+        drop(text);
+        recovered = recover::begin_anew(&parts.index, head, derived, &progress)?;
+        text = open_text(&parts.index, recovered.generation, &progress)?;
+    }
+    let anew = text.state != OpenState::Intact;
+    let core = Arc::new(assemble(parts, recovered, text.index, progress));
+    core.install_builtin(anew);
+    Ok(core)
 }
 
 /// Test corpora that look like a tenant's are one.
@@ -290,21 +425,15 @@ fn open_text(index: &Path, generation: u128, progress: &Progress) -> Result<Open
     Ok(opened)
 }
 
-#[allow(
-    clippy::too_many_arguments,
-    reason = "the one place that puts the parts together"
-)]
-fn assemble(
-    store: Arc<dyn Store>,
-    files: Option<Arc<FsStore>>,
-    paths: Option<Paths>,
-    layout: Layout,
-    index: &Path,
-    policy: Arc<dyn Policy>,
-    recovered: Recovered,
-    text: TextIndex,
-    progress: Progress,
-) -> Core {
+fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progress) -> Core {
+    let Parts {
+        store,
+        files,
+        paths,
+        layout,
+        index,
+        policy,
+    } = parts;
     store
         .warnings()
         .into_iter()
@@ -322,8 +451,8 @@ fn assemble(
     let text = Arc::new(text);
     let view = View::new(&state, text.snapshot());
     Core {
-        sql: SqlLane::start(index.to_owned(), generation, store.clone(), layout),
-        index: index.to_owned(),
+        sql: SqlLane::start(index.clone(), generation, store.clone(), layout),
+        index,
         view: ArcSwap::from_pointee(view),
         lane: Lane::new(state),
         deletions: Deletions::default(),

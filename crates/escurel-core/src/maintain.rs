@@ -91,11 +91,13 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
     let core = core.clone();
     let run = move || {
-        let failure = core.run().err().map(|refusal| refusal.to_string());
-        if let Some(failure) = &failure {
-            tracing::error!("{failure}");
+        let failure = core.run().err();
+        if let Some(refusal) = &failure {
+            tracing::error!("{refusal}");
+            core.progress.failed(refusal);
         }
-        core.progress.end(failure);
+        core.progress
+            .end(failure.map(|refusal| refusal.to_string()));
     };
     let thread = std::thread::Builder::new()
         .name("escurel-keeper".into())
@@ -200,6 +202,7 @@ impl Core {
             let outcome = outcome.and_then(|()| self.tick(&mut times, rescan));
             if let Err(refusal) = outcome {
                 self.progress.warn(refusal.to_string());
+                self.progress.failed(&refusal);
             }
         }
     }

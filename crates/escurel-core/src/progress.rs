@@ -1,13 +1,15 @@
 //! How far the knowledge base is, and what an operator should know.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use escurel_store::{RootState, Scan};
+use escurel_store::{RootState, Scan, StoreError};
 use parking_lot::{Condvar, Mutex};
 
 use crate::api::Status;
 use crate::builtin::is_builtin;
 use crate::kb::Core;
+use crate::{Code, Refusal, Result};
 
 #[derive(Default)]
 pub(crate) struct Progress {
@@ -17,6 +19,8 @@ pub(crate) struct Progress {
     complete: AtomicBool,
     inner: Mutex<Inner>,
     changed: Condvar,
+    /// Set for good when the state that is held may be older than the files.
+    outdated: OnceLock<Refusal>,
 }
 
 #[derive(Default)]
@@ -65,6 +69,18 @@ impl Progress {
         self.complete();
         self.inner.lock().ready = true;
         self.changed.notify_all();
+    }
+
+    /// A change could not be taken up; without the journal none will be.
+    pub fn failed(&self, refusal: &Refusal) {
+        if refusal.code == Code::JournalBroken {
+            let _ = self.outdated.set(refusal.clone());
+        }
+    }
+
+    /// Every page could be found once.
+    pub fn was_ready(&self) -> bool {
+        self.inner.lock().ready
     }
 
     /// Nothing more will become ready: the knowledge base closes, or failed.
@@ -141,8 +157,12 @@ impl Core {
             .chain(sql_warning)
             .collect();
         Status {
-            ready: inner.ready && inner.root.is_none(),
-            phase: phase(&inner, self.stopping()),
+            ready: inner.ready && inner.root.is_none() && self.readable().is_ok(),
+            phase: match phase(&inner, self.stopping()) {
+                "ready" | "failed" if self.readable().is_err() => "journal_broken",
+                "ready" if self.is_unrecorded() => "read_only",
+                phase => phase,
+            },
             done: self.progress.done.load(Ordering::Relaxed),
             total: self.progress.total.load(Ordering::Relaxed),
             unreadable: inner.unreadable.clone(),
@@ -153,6 +173,22 @@ impl Core {
             warnings,
             ..Status::default()
         }
+    }
+
+    /// Refuses when an older text could be taken for the current one.
+    ///
+    /// # Errors
+    /// `journal_broken`: it broke while the folder was served.
+    pub fn readable(&self) -> Result<()> {
+        match self.progress.outdated.get() {
+            Some(refusal) => Err(refusal.clone()),
+            None => Ok(()),
+        }
+    }
+
+    fn is_unrecorded(&self) -> bool {
+        self.store.read_only()
+            && matches!(self.store.writable(), Err(StoreError::JournalBroken { .. }))
     }
 
     /// Waits until every page on disk can be found. `progress` is told about

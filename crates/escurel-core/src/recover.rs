@@ -57,7 +57,30 @@ pub(crate) fn load(index: &Path, progress: &Progress) -> Recovered {
     }
 }
 
-fn fresh() -> Recovered {
+/// The journal was taken away or put back to an earlier state, so nothing derived can be
+/// trusted: numbers of records that are gone are given to others from here on.
+pub(crate) fn begin_anew(
+    index: &Path,
+    head: u64,
+    derived: u64,
+    progress: &Progress,
+) -> Result<Recovered> {
+    progress.warn(match head {
+        0 => format!(
+            "The journal is gone ({derived} records were there): a new history begins with the files as they are. Earlier \
+             versions are known again if you stop the server and restore the folder `journal` from a backup."
+        ),
+        _ => format!(
+            "The journal ends at record {head}, but record {derived} was there already: it was put back to an earlier \
+             state. The index is being rebuilt from it."
+        ),
+    });
+    std::fs::remove_dir_all(index)?;
+    std::fs::create_dir_all(index)?;
+    Ok(fresh())
+}
+
+pub(crate) fn fresh() -> Recovered {
     Recovered {
         dir: Directory::new(),
         seq: 0,
@@ -104,12 +127,6 @@ impl Core {
         let mut state = self.lane.state.lock();
         let state = &mut *state;
         let head = self.store.head();
-        if state.seq > head {
-            // The journal was put back to an earlier state: nothing derived can be trusted.
-            self.progress
-                .warn("The index is ahead of the journal; it is being rebuilt.".into());
-            self.forget(state)?;
-        }
         // Texts of records that are replayed now are indexed by the replay.
         let (indexed, loaded) = (self.text.committed_seq(), state.seq);
         let (pages, order, unsettled) = self.gather(state)?;
@@ -124,16 +141,6 @@ impl Core {
             seq: head,
         });
         self.roll_forward(state, &unsettled)
-    }
-
-    fn forget(&self, state: &mut LaneState) -> Result<()> {
-        let pages: Vec<Arc<Entry>> = state.dir.iter().cloned().collect();
-        let mut work = Work::default();
-        pages
-            .iter()
-            .for_each(|entry| deletions::remove(state, entry, &mut work));
-        state.seq = 0;
-        Ok(())
     }
 
     /// The journal after the directory's sequence number, page by page, in order of first appearance.

@@ -60,6 +60,7 @@ impl SqlLane {
         let worker = Worker {
             dir,
             generation,
+            head: store.head(),
             store,
             layout,
             ready: ready.clone(),
@@ -134,6 +135,8 @@ impl SqlLane {
 struct Worker {
     dir: PathBuf,
     generation: u128,
+    /// Of the journal, before this process added to it.
+    head: u64,
     store: Arc<dyn Store>,
     layout: Layout,
     ready: Arc<Ready>,
@@ -141,7 +144,7 @@ struct Worker {
 
 impl Worker {
     fn run(self, jobs: Receiver<Batch>) {
-        match Duck::open(&self.dir, self.generation) {
+        match self.open() {
             Ok((duck, state)) => {
                 let duck = Arc::new(duck);
                 self.announce(duck.clone(), state);
@@ -149,6 +152,17 @@ impl Worker {
             }
             Err(error) => self.fail(error.to_string(), jobs),
         }
+    }
+
+    /// Rows of records that the journal does not have (any more) would stay for ever.
+    fn open(&self) -> std::result::Result<(Duck, DuckState), escurel_index::IndexError> {
+        let opened = Duck::open(&self.dir, self.generation)?;
+        if opened.0.seq() <= self.head {
+            return Ok(opened);
+        }
+        drop(opened);
+        Duck::forget(&self.dir)?;
+        Duck::open(&self.dir, self.generation)
     }
 
     fn announce(&self, duck: Arc<Duck>, opened: DuckState) {

@@ -1,25 +1,83 @@
 //! Do files, journal and index agree? Every disagreement names its item.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use escurel_access::Caller;
 use escurel_index::{Entry, Facts};
-use escurel_store::{Kind, Record, RootState, Uid};
+use escurel_store::{Kind, Record, RootState, Store, StoreError, Uid};
 use rayon::prelude::*;
 
 use crate::api::{Finding, Status, VerifyReport};
 use crate::builtin::is_builtin;
 use crate::facts::digest;
-use crate::kb::Core;
+use crate::kb::{self, Core, OpenOptions, Parts};
+use crate::progress::Progress;
 use crate::view::View;
-use crate::{Code, Refusal, Result};
+use crate::{Code, Kb, Refusal, Result, recover};
 
 /// What the journal says of one page.
 struct Head {
     version: Option<Record>,
     last: Record,
     deleted: bool,
+}
+
+/// Whether outside edits are taken up while we look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Served,
+    /// Nobody serves the folder: what differs waits for the next start.
+    AtRest,
+}
+
+impl Kb {
+    /// Compares a folder that nobody serves, and takes nothing up that differs.
+    ///
+    /// # Errors
+    /// `admin_required`, `store_locked`, `folder_not_found`, `io_error`.
+    pub fn verify_at_rest(
+        folder: &Path,
+        options: OpenOptions,
+        caller: &Caller,
+    ) -> Result<VerifyReport> {
+        demand_admin(caller)?;
+        let parts = Parts::of(options.paths(folder)?, &options)?;
+        let (index, head) = (parts.index.clone(), parts.store.head());
+        let noticed = parts.store.warnings().len();
+        let (progress, mut report) = (Progress::default(), VerifyReport::default());
+        std::fs::create_dir_all(&index)?;
+        let recovered = recover::load(&index, &progress);
+        let broken = parts.files.as_ref();
+        if broken.and_then(|files| kb::broken(files, 0)).is_some() {
+            journal_findings(&*parts.store, &mut report);
+            return Ok(report);
+        }
+        if recovered.seq > head {
+            journal_findings(&*parts.store, &mut report);
+            report.findings.push(Finding {
+                part: "journal",
+                item: format!("records {} to {}", head + 1, recovered.seq),
+                problem: "they are missing: the index was derived from them".into(),
+            });
+            return Ok(report);
+        }
+        let core = kb::put_together(parts, recovered, progress)?;
+        let compared = core.replay().and_then(|()| core.compare(Moment::AtRest));
+        // What was brought up to date is not saved: a start does it better.
+        core.sql.close();
+        let mut report = compared?;
+        let warnings = core.phase().warnings;
+        report
+            .findings
+            .extend(warnings.into_iter().skip(noticed).map(|problem| Finding {
+                part: "index",
+                item: index.display().to_string(),
+                problem,
+            }));
+        Ok(report)
+    }
 }
 
 impl Core {
@@ -29,60 +87,32 @@ impl Core {
     /// `admin_required`, `indexing`.
     pub fn verify(&self, caller: &Caller) -> Result<VerifyReport> {
         self.demand_admin(caller)?;
-        if !self.phase().ready {
+        if !self.progress.was_ready() && self.readable().is_ok() {
             return Err(Refusal::new(
                 Code::Indexing,
                 "The folder is still being indexed.",
             ));
         }
+        self.compare(Moment::Served)
+    }
+
+    fn compare(&self, moment: Moment) -> Result<VerifyReport> {
         self.text.commit(self.lane.state.lock().seq)?;
         let view = self.view.load_full();
         let mut report = VerifyReport {
             pages: live(&view).count() as u64,
             ..VerifyReport::default()
         };
-        self.verify_journal(&mut report);
+        journal_findings(&*self.store, &mut report);
         self.verify_directory(&view, &mut report.findings);
-        self.verify_files(&view, &mut report.findings);
+        self.verify_files(&view, moment, &mut report.findings);
         self.verify_text(&view, &mut report.findings)?;
         self.verify_sql(&view, &mut report.findings)?;
         Ok(report)
     }
 
     pub(crate) fn demand_admin(&self, caller: &Caller) -> Result<()> {
-        if caller.is_admin() {
-            return Ok(());
-        }
-        Err(Refusal::new(
-            Code::AdminRequired,
-            format!("{} is not an administrator.", caller.subject),
-        ))
-    }
-
-    fn verify_journal(&self, report: &mut VerifyReport) {
-        let journal = self.store.verify_journal();
-        report.records = journal.records;
-        report.objects = journal.objects;
-        if journal.clean() && journal.head < self.store.head() {
-            let item = format!("records {} to {}", journal.head + 1, self.store.head());
-            report.findings.push(Finding {
-                part: "journal",
-                item,
-                problem: "a segment is missing".into(),
-            });
-        }
-        for finding in journal.findings {
-            let part = if finding.object.is_some() {
-                "object"
-            } else {
-                "journal"
-            };
-            report.findings.push(Finding {
-                part,
-                item: item(&finding),
-                problem: finding.detail,
-            });
-        }
+        demand_admin(caller)
     }
 
     /// The directory must be what the journal's records add up to.
@@ -132,12 +162,12 @@ impl Core {
         heads
     }
 
-    fn verify_files(&self, view: &View, findings: &mut Vec<Finding>) {
+    fn verify_files(&self, view: &View, moment: Moment, findings: &mut Vec<Finding>) {
         let entries: Vec<&Arc<Entry>> = live(view).collect();
         findings.par_extend(
             entries
                 .par_iter()
-                .filter_map(|entry| self.file_problem(entry))
+                .filter_map(|entry| self.file_problem(entry, moment))
                 .map(|(path, problem)| Finding {
                     part: "file",
                     item: path,
@@ -160,18 +190,38 @@ impl Core {
             findings.push(Finding {
                 part: "file",
                 item: file.path.clone(),
-                problem: "the file is not indexed".into(),
+                problem: match moment {
+                    Moment::Served => "the file is not indexed".into(),
+                    Moment::AtRest => "no version has it; serve adopts it as a new page".into(),
+                },
             });
         }
     }
 
-    fn file_problem(&self, entry: &Entry) -> Option<(String, String)> {
+    fn file_problem(&self, entry: &Entry, moment: Moment) -> Option<(String, String)> {
         let problem = match self.store.read(&entry.path) {
             Err(error) => format!("cannot be read: {error}"),
-            Ok(None) if entry.missing => return None,
-            Ok(None) => "the file is not there".to_owned(),
+            Ok(None) if entry.missing => {
+                "the file vanished together with others; its deletion is held until the \
+                 file returns or `escurel confirm-deletions`"
+                    .to_owned()
+            }
+            Ok(None) => match moment {
+                Moment::Served => "the file is not there".to_owned(),
+                Moment::AtRest => {
+                    "the file is not there; serve takes the page for deleted".to_owned()
+                }
+            },
             Ok(Some((bytes, _))) if digest(&bytes) != entry.digest => {
-                format!("the file's text is not that of v{}", entry.version)
+                let version = entry.version;
+                match moment {
+                    Moment::Served => format!("the file's text is not that of v{version}"),
+                    Moment::AtRest => {
+                        format!(
+                            "the file differs from v{version}; serve adopts it as an outside edit"
+                        )
+                    }
+                }
             }
             Ok(Some((bytes, _))) => {
                 let facts = Facts::of(&escurel_md::parse(&entry.path, &bytes, self.layout));
@@ -238,6 +288,49 @@ impl Core {
     pub fn export_journal(&self, caller: &Caller, out: &mut dyn std::io::Write) -> Result<u64> {
         self.demand_admin(caller)?;
         Ok(escurel_store::export(&*self.store, out)?)
+    }
+}
+
+fn demand_admin(caller: &Caller) -> Result<()> {
+    if caller.is_admin() {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Code::AdminRequired,
+        format!("{} is not an administrator.", caller.subject),
+    ))
+}
+
+fn journal_findings(store: &dyn Store, report: &mut VerifyReport) {
+    let journal = store.verify_journal();
+    report.records = journal.records;
+    report.objects = journal.objects;
+    let chain = journal.findings.iter().any(|f| f.object.is_none());
+    let mut add = |part, item, problem| {
+        report.findings.push(Finding {
+            part,
+            item,
+            problem,
+        });
+    };
+    match store.writable() {
+        // A record that is gone without a trace in the files that are there.
+        Err(StoreError::JournalBroken { seq, detail }) if !chain => {
+            add("journal", format!("record {seq}"), detail);
+        }
+        _ if !chain && journal.head < store.head() => {
+            let item = format!("records {} to {}", journal.head + 1, store.head());
+            add("journal", item, "a segment is missing".into());
+        }
+        _ => {}
+    }
+    for finding in journal.findings {
+        let part = if finding.object.is_some() {
+            "object"
+        } else {
+            "journal"
+        };
+        add(part, item(&finding), finding.detail);
     }
 }
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use escurel_access::{Caller, OpenPolicy};
+use escurel_core::api::VerifyReport;
 use escurel_core::{Code, Kb, OpenOptions, Refusal};
 use tokio::net::TcpListener;
 
@@ -56,18 +57,25 @@ pub fn options(config: &Config, folder: &Path) -> Result<OpenOptions, Refusal> {
 
 /// The tenant that is meant: the named one, `default`, or the only one.
 fn tenant(config: &Config, folder: &Path) -> Result<Option<String>, Refusal> {
-    let tenants = folder.join("tenants");
-    if let Some(named) = &config.tenant {
-        return Ok(Some(named.clone()));
-    }
-    let Ok(entries) = std::fs::read_dir(&tenants) else {
-        return Ok(None);
+    let Ok(entries) = std::fs::read_dir(folder.join("tenants")) else {
+        return vault_tenant(config, folder);
     };
     let dirs = entries.flatten().filter(|entry| entry.path().is_dir());
     let mut names: Vec<String> = dirs
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
     names.sort_unstable();
+    if let Some(named) = &config.tenant {
+        // The first tenant of a data directory is made by naming it, others by a seed.
+        let may_be_new = names.is_empty() || config.seed_dir.is_some();
+        if may_be_new || names.contains(named) {
+            return Ok(Some(named.clone()));
+        }
+        let message = format!("{} has no tenant `{named}`.", folder.display());
+        return Err(Refusal::new(Code::InvalidArgument, message)
+            .at("tenant")
+            .candidates(names));
+    }
     match names.as_slice() {
         [] => Ok(None),
         [only] => Ok(Some(only.clone())),
@@ -81,11 +89,60 @@ fn tenant(config: &Config, folder: &Path) -> Result<Option<String>, Refusal> {
     }
 }
 
+/// Any folder of notes has one tenant, `default`.
+fn vault_tenant(config: &Config, folder: &Path) -> Result<Option<String>, Refusal> {
+    match &config.tenant {
+        Some(named) if named != "default" && config.seed_dir.is_none() => Err(Refusal::new(
+            Code::InvalidArgument,
+            format!(
+                "{} is a folder of notes without tenants, so it has no tenant `{named}`; leave the tenant out, or name a \
+                 data directory (one that holds tenants/).",
+                folder.display()
+            ),
+        )
+        .at("tenant")),
+        _ => Ok(None),
+    }
+}
+
+/// Compares a folder that nobody serves, and takes nothing up that differs.
+pub fn verify(config: &Config, folder: &Path) -> Result<VerifyReport, Refusal> {
+    let options = options(config, folder)?.as_served(folder)?;
+    Kb::verify_at_rest(folder, options, &Caller::local())
+}
+
+/// For a look: a folder that was never served stays as it is.
+pub fn glance(config: &Config, folder: &Path) -> Result<Arc<Kb>, Refusal> {
+    match options(config, folder)?.as_served(folder) {
+        Ok(options) => Kb::open(folder, options),
+        Err(refusal) if refusal.code == Code::FolderNotServed => {
+            Kb::glance(folder, options(config, folder)?)
+        }
+        Err(refusal) => Err(refusal),
+    }
+}
+
 pub fn open(config: &Config, folder: &Path) -> Result<Arc<Kb>, Refusal> {
     if let Some(from) = &config.seed_dir {
         seed(from, folder, config.tenant.as_deref().unwrap_or("default"))?;
     }
     Kb::open(folder, options(config, folder)?)
+}
+
+/// Opens a folder that has been served; refuses to begin with another.
+pub fn open_served(config: &Config, folder: &Path) -> Result<Arc<Kb>, Refusal> {
+    Kb::open(folder, options(config, folder)?.as_served(folder)?)
+}
+
+/// Where the owner of a folder that has been served listens. Creates nothing.
+pub fn served_socket(config: &Config, folder: &Path) -> Result<PathBuf, Refusal> {
+    let options = options(config, folder)?.as_served(folder)?;
+    Kb::socket_path(folder, &options)
+}
+
+/// Deletes what is derived of a folder that has been served.
+pub fn forget_index(config: &Config, folder: &Path) -> Result<(), Refusal> {
+    Kb::forget_index(folder, &options(config, folder)?.as_served(folder)?)
 }
 
 /// Where the folder's owner listens for processes of this machine.

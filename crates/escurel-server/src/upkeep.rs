@@ -1,20 +1,24 @@
 //! Upkeep as JSON, the same whether it runs here or in the owner.
 
 use escurel_access::Caller;
-use escurel_core::api::Status;
+use escurel_core::api::{Status, VerifyReport};
 use escurel_core::{Kb, Refusal};
 use serde_json::{Value, json};
 
 pub fn verify(kb: &Kb, caller: &Caller) -> Result<Value, Refusal> {
-    let report = kb.verify(caller)?;
+    kb.verify(caller).map(|report| verified(&report))
+}
+
+/// What a comparison found.
+pub fn verified(report: &VerifyReport) -> Value {
     let finding = |f: &escurel_core::api::Finding| json!({"part": f.part, "item": f.item, "problem": f.problem});
-    Ok(json!({
+    json!({
         "ok": report.findings.is_empty(),
         "pages": report.pages,
         "records": report.records,
         "objects": report.objects,
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
-    }))
+    })
 }
 
 pub fn rebuild(

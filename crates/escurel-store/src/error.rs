@@ -27,7 +27,7 @@ pub enum StoreError {
     #[error("the store was opened read-only. Open it with write permission to change something")]
     ReadOnly,
     #[error(
-        "the journal is broken at record {seq}: {detail}. Reading goes on, writes are refused; run `escurel journal repair`"
+        "the journal is broken at record {seq}: {detail}. Pages are read from their files as they stand, without history, and writes are refused. Stop the server and restore the folder `journal` from a backup, or move it away to begin a new history: pages are safe, their history is not"
     )]
     JournalBroken { seq: u64, detail: String },
     #[error(

@@ -9,9 +9,11 @@ mod root;
 mod scan;
 mod sys;
 mod temp;
+mod unrecorded;
 mod watch;
 
 pub use lock::{Holder, Lock};
 pub use open::FsStore;
-pub use paths::{Layout, Paths};
+pub use paths::{Kept, Layout, Paths};
+pub use unrecorded::Unrecorded;
 pub use watch::{Changed, Watch};

@@ -1,7 +1,7 @@
 //! The append-only, hash-chained history and its objects.
 //!
 //! It refuses to change what is there: a torn tail is cut, a broken middle
-//! stops writes until a person repairs it.
+//! stops writes until a person restores it or moves it away.
 //!
 //! Invariant: `head` names a record that is durable, whose objects are
 //! durable, and that has every record from 1 before it.

@@ -30,7 +30,7 @@ pub use env::{
 };
 pub use error::StoreError;
 pub use export::export;
-pub use fs::{Changed, FsStore, Holder, Layout, Lock, Paths, Watch};
+pub use fs::{Changed, FsStore, Holder, Kept, Layout, Lock, Paths, Unrecorded, Watch};
 pub use journal::{Finding, JournalReport};
 pub use kinds::{KINDS, Kind, KindInfo};
 pub use memory::{Loss, MemStore};

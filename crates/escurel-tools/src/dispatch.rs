@@ -52,6 +52,7 @@ pub fn dispatch(
     if entry.spec.scope == Scope::Admin && !cx.caller.is_admin() {
         return Err(DispatchError::AdminRequired);
     }
+    cx.kb.readable().map_err(DispatchError::Refused)?;
     let params = &catalog.derived(position).params;
     let checked = params.check(&entry.spec, arguments);
     checked

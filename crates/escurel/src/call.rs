@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use escurel_core::{Code, Kb};
+use escurel_core::{Code, Kb, Refusal};
 use escurel_server::config::Config;
 use escurel_server::{boot, client};
 use serde_json::Value;
@@ -22,18 +22,40 @@ pub enum Reached {
     Owner(std::path::PathBuf),
 }
 
-pub fn reach(config: &Config, folder: &Path) -> Result<Reached, Failure> {
+/// How a folder without an owner is opened: [`boot::open`] or one of its kin.
+pub type Open = fn(&Config, &Path) -> Result<Arc<Kb>, Refusal>;
+
+pub fn reach(config: &Config, folder: &Path, open: Open) -> Result<Reached, Failure> {
+    match owner_or(config, folder, open)? {
+        Either::Owner(socket) => Ok(Reached::Owner(socket)),
+        Either::Done(kb) => {
+            progress::wait(&kb);
+            Ok(Reached::Here(kb))
+        }
+    }
+}
+
+pub enum Either<T> {
+    Owner(std::path::PathBuf),
+    Done(T),
+}
+
+/// The owner's socket, or what `work` makes of the folder that has none.
+pub fn owner_or<T>(
+    config: &Config,
+    folder: &Path,
+    work: impl Fn(&Config, &Path) -> Result<T, Refusal>,
+) -> Result<Either<T>, Failure> {
     let deadline = Instant::now() + SETTLE;
     loop {
-        let socket = boot::socket_path(config, folder)?;
-        if listens(&socket) {
-            return Ok(Reached::Owner(socket));
+        // A folder that was never served has no owner.
+        if let Ok(socket) = boot::served_socket(config, folder)
+            && listens(&socket)
+        {
+            return Ok(Either::Owner(socket));
         }
-        match boot::open(config, folder) {
-            Ok(kb) => {
-                progress::wait(&kb);
-                return Ok(Reached::Here(kb));
-            }
+        match work(config, folder) {
+            Ok(done) => return Ok(Either::Done(done)),
             Err(refusal) if refusal.code == Code::StoreLocked && Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(50));
             }

@@ -6,13 +6,15 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use escurel_access::Caller;
+use escurel_server::boot;
 use escurel_server::config::Config;
 use escurel_tools::{
-    ArgKind, ArgSpec, Call, Catalog, CommandSpec, DispatchError, commands, dispatch, render_table,
+    ArgKind, ArgSpec, Call, Catalog, CommandSpec, DispatchError, Effect, commands, dispatch,
+    render_table,
 };
 use serde_json::Value;
 
-use crate::call::{self, Reached};
+use crate::call::{self, Open, Reached};
 use crate::failure::Failure;
 use crate::{folder, show};
 
@@ -25,7 +27,7 @@ pub fn run(config: Config, name: &str, given: &ArgMatches) -> Result<ExitCode, F
     };
     let folder = folder::to_ask(given, &config)?;
     let arguments = arguments(&spec, given)?;
-    let value = match call::reach(&config, &folder)? {
+    let value = match call::reach(&config, &folder, opening(spec.tool))? {
         Reached::Owner(socket) => {
             call::ask(&socket, &format!("/api/tools/{}", spec.tool), &arguments)?
         }
@@ -55,6 +57,15 @@ pub fn run(config: Config, name: &str, given: &ArgMatches) -> Result<ExitCode, F
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Only what writes makes a folder its own.
+fn opening(tool: &str) -> Open {
+    let entry = Catalog::standard().find(tool);
+    match entry.map(|entry| entry.spec.effect) {
+        Some(Effect::Read) => boot::glance,
+        _ => boot::open,
+    }
 }
 
 /// An answer that says no: no such page, or a check that failed.

@@ -12,22 +12,28 @@ use escurel_server::config::Config;
 use escurel_server::{boot, upkeep};
 use serde_json::{Value, json};
 
-use crate::call::{self, Reached};
+use crate::call::{self, Either, Reached};
 use crate::failure::Failure;
 use crate::{folder, progress, show};
 
 pub fn rebuild(config: Config, given: &ArgMatches) -> Result<ExitCode, Failure> {
     let folder = folder::to_ask(given, &config)?;
-    let socket = boot::socket_path(&config, &folder)?;
+    let socket = boot::served_socket(&config, &folder)?;
     let summary = if call::listens(&socket) {
         call::ask(&socket, "/local/rebuild", &json!({}))?
     } else {
-        Kb::forget_index(&folder, &boot::options(&config, &folder)?)?;
-        let kb = boot::open(&config, &folder)?;
-        progress::wait(&kb);
-        let summary = upkeep::summary(&kb.status());
+        boot::forget_index(&config, &folder)?;
+        let kb = boot::open_served(&config, &folder)?;
+        let rebuilt = progress::wait(&kb);
+        let status = kb.status();
         kb.close();
-        summary
+        if !rebuilt || status.phase == "read_only" {
+            return Err(Failure::unavailable(format!(
+                "index_damaged: The index could not be derived again. {}",
+                status.warnings.join(" ")
+            )));
+        }
+        upkeep::summary(&status)
     };
     if show::for_people(given) {
         show::line(&format!(
@@ -41,7 +47,11 @@ pub fn rebuild(config: Config, given: &ArgMatches) -> Result<ExitCode, Failure> 
 }
 
 pub fn verify(config: Config, given: &ArgMatches) -> Result<ExitCode, Failure> {
-    let report = either(&config, given, "/local/verify", upkeep::verify)?;
+    let folder = folder::to_ask(given, &config)?;
+    let report = match call::owner_or(&config, &folder, boot::verify)? {
+        Either::Owner(socket) => call::ask(&socket, "/local/verify", &json!({}))?,
+        Either::Done(report) => upkeep::verified(&report),
+    };
     if given.get_flag("json") || !show::for_people(given) {
         show::json(&report);
     } else {
@@ -87,7 +97,7 @@ type Work = fn(&Kb, &Caller) -> Result<Value, escurel_core::Refusal>;
 /// In the owner if there is one, else here.
 fn either(config: &Config, given: &ArgMatches, path: &str, work: Work) -> Result<Value, Failure> {
     let folder = folder::to_ask(given, config)?;
-    match call::reach(config, &folder)? {
+    match call::reach(config, &folder, boot::open_served)? {
         Reached::Owner(socket) => call::ask(&socket, path, &json!({})),
         Reached::Here(kb) => {
             let done = work(&kb, &Caller::local());
@@ -102,12 +112,13 @@ pub fn journal(config: Config, given: &ArgMatches) -> Result<ExitCode, Failure> 
         return Err(Failure::usage("Name export."));
     };
     let folder = folder::to_ask(given, &config)?;
+    let reached = call::reach(&config, &folder, boot::open_served)?;
     let out: Box<dyn Write> = match given.get_one::<PathBuf>("out") {
         Some(path) => Box::new(BufWriter::new(File::create(path)?)),
         None => Box::new(BufWriter::new(std::io::stdout().lock())),
     };
     let mut out = show::Pipe::new(out);
-    let exported = match call::reach(&config, &folder)? {
+    let exported = match reached {
         Reached::Owner(socket) => call::stream(&socket, "/local/journal", &mut out),
         Reached::Here(kb) => {
             let exported = kb.export_journal(&Caller::local(), &mut out);

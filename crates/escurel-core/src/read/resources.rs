@@ -16,6 +16,7 @@ impl Core {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<PageRef>> {
+        self.readable()?;
         let reading = self.reading(caller, None);
         let dir = &reading.view.dir;
         let order = reading.view.by_path();
@@ -35,6 +36,7 @@ impl Core {
 
     /// The whole text of a page's file, frontmatter included; what is not UTF-8 shows as replacement marks.
     pub fn page_text(&self, caller: &Caller, page_id: &str) -> Result<Option<(PageRef, String)>> {
+        self.readable()?;
         let reading = self.reading(caller, None);
         let Some(entry) = reading.find(page_id)? else {
             return Ok(None);

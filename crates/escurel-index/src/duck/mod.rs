@@ -68,6 +68,11 @@ impl Duck {
         Ok((duck, opened.state))
     }
 
+    /// Deletes the file, so that the next opening begins a fresh one.
+    pub fn forget(dir: &Path) -> Result<(), IndexError> {
+        open::forget(dir)
+    }
+
     /// Journal number through which versions are contained.
     pub fn seq(&self) -> u64 {
         self.seq.load(Ordering::Acquire)

@@ -40,6 +40,19 @@ pub(super) fn open(dir: &Path, generation: u128) -> Result<Opened, IndexError> {
     }
 }
 
+pub(super) fn forget(dir: &Path) -> Result<(), IndexError> {
+    for name in [FILE.to_owned(), format!("{FILE}.wal")] {
+        let path = dir.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(IndexError::io("cannot delete", &path)(error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn config() -> duckdb::Result<Config> {
     Config::default()
         .enable_autoload_extension(false)?

@@ -1,11 +1,12 @@
 //! Fills an empty tenant once.
 //!
 //! Copies regular files only. Invariant: a tenant that has pages or a history
-//! is never touched, and a copy that was interrupted leaves no tenant behind.
+//! is never touched, nor is a folder of notes made a data directory, and a copy
+//! that was interrupted leaves no tenant behind.
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use escurel_core::{Code, Refusal};
 
@@ -17,6 +18,21 @@ pub fn seed(from: &Path, data_dir: &Path, tenant: &str) -> Result<bool, Refusal>
             "The tenant's name cannot be a folder.",
         )
         .at("tenant"));
+    }
+    if let Err(error) = fs::read_dir(from) {
+        let message = format!("{} cannot be copied from: {error}.", from.display());
+        return Err(Refusal::new(Code::InvalidArgument, message).at("seed_dir"));
+    }
+    if !data_dir.join("tenants").is_dir()
+        && let Some(page) = first_page(data_dir)
+    {
+        let message = format!(
+            "Seeding fills an empty tenant of a data directory, and {} is a folder of notes ({}). Serve it without a seed, \
+             or name another folder.",
+            data_dir.display(),
+            page.display()
+        );
+        return Err(Refusal::new(Code::InvalidArgument, message).at("seed_dir"));
     }
     let home = data_dir.join("tenants").join(tenant);
     let markdown = home.join("markdown");
@@ -35,6 +51,26 @@ pub fn seed(from: &Path, data_dir: &Path, tenant: &str) -> Result<bool, Refusal>
             )
             .at("seed_dir")
         })
+}
+
+/// A page anywhere in the folder.
+fn first_page(folder: &Path) -> Option<PathBuf> {
+    let mut later = Vec::new();
+    for entry in fs::read_dir(folder).ok()?.flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let Ok(kind) = entry.file_type() else {
+            continue;
+        };
+        if name.as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        if kind.is_dir() {
+            later.push(path);
+        } else if path.extension().is_some_and(|end| end == "md") {
+            return Some(path);
+        }
+    }
+    later.iter().find_map(|folder| first_page(folder))
 }
 
 fn holds_something(dir: &Path) -> bool {
@@ -96,5 +132,21 @@ mod tests {
         fs::remove_file(markdown.join("a/x.md")).unwrap();
         assert!(!seed(&from, &data, "t").unwrap());
         assert!(seed(&from, &data, "../t").is_err());
+    }
+
+    #[test]
+    fn refuses_before_anything_is_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, data) = (dir.path().join("from"), dir.path().join("data"));
+        let refused = seed(&from, &data, "t").unwrap_err();
+        assert_eq!(refused.location.as_deref(), Some("seed_dir"), "{refused}");
+        assert!(!data.exists());
+        let notes = dir.path().join("notes");
+        fs::create_dir_all(notes.join("deep")).unwrap();
+        fs::create_dir_all(&from).unwrap();
+        fs::write(notes.join("deep/x.md"), "x").unwrap();
+        let refused = seed(&from, &notes, "t").unwrap_err().to_string();
+        assert!(refused.contains("folder of notes"), "{refused}");
+        assert!(!notes.join("tenants").exists());
     }
 }

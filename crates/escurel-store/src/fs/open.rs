@@ -69,6 +69,17 @@ impl FsStore {
         self.lock.as_ref()
     }
 
+    /// Why the journal cannot be gone on with, looking at what it has after `seq`.
+    pub fn broken_after(&self, seq: u64) -> Option<StoreError> {
+        let broken = || self.journal.writable().err();
+        broken().or_else(|| {
+            Journal::records(&self.journal, seq)
+                .find(Result::is_err)?
+                .err()?;
+            broken()
+        })
+    }
+
     /// Sends what changes on disk until the answer is dropped.
     pub fn watch(&self, tx: Sender<Changed>) -> Result<Watch, StoreError> {
         Watch::start(&self.paths.root, &self.paths.pages, tx)

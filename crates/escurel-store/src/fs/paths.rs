@@ -35,6 +35,15 @@ pub struct Paths {
     pub read_only: bool,
 }
 
+/// Where the state of a folder that was opened before is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// Beside the pages.
+    Inside,
+    /// In the user's cache folder: it was opened read-only.
+    Cache,
+}
+
 /// Name of the state folder of a vault.
 pub(crate) const STATE_DIR: &str = ".escurel";
 
@@ -45,6 +54,34 @@ impl Paths {
             true => Paths::tenant(path, tenant),
             false => Paths::vault(path, cache_home),
         }
+    }
+
+    /// Whether the folder was opened before. Creates nothing.
+    pub fn kept(path: &Path, tenant: &str, cache_home: &Path) -> Result<Option<Kept>, StoreError> {
+        if is_data_dir(path) {
+            check_tenant(tenant)?;
+            let state = path.join("tenants").join(tenant);
+            return Ok(was_opened(&state).then_some(Kept::Inside));
+        }
+        let folder = existing_folder(path)?;
+        if was_opened(&folder.join(STATE_DIR)) {
+            return Ok(Some(Kept::Inside));
+        }
+        Ok(was_opened(&cache_state(&folder, cache_home)).then_some(Kept::Cache))
+    }
+
+    /// Reads the folder with all its state in `scratch`, so that it stays as it is.
+    pub fn aside(path: &Path, tenant: &str, scratch: &Path) -> Result<Paths, StoreError> {
+        make_state(scratch).map_err(|error| StoreError::from_io(scratch, error))?;
+        let state = scratch.to_path_buf();
+        if !is_data_dir(path) {
+            let folder = existing_folder(path)?;
+            return Ok(layout(Layout::Vault, folder.clone(), folder, state, true));
+        }
+        check_tenant(tenant)?;
+        let root = existing_folder(&path.join("tenants").join(tenant))?;
+        let pages = existing_folder(&root.join("markdown"))?;
+        Ok(layout(Layout::Tenant, root, pages, state, true))
     }
 
     /// Adds only `.escurel/` to the folder, ignored by git.
@@ -62,8 +99,7 @@ impl Paths {
     /// cache folder under a name derived from the absolute path.
     pub fn vault_read_only(folder: &Path, cache_home: &Path) -> Result<Paths, StoreError> {
         let folder = existing_folder(folder)?;
-        let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
-        let state = cache_home.join("escurel").join(hex::encode(&digest[..12]));
+        let state = cache_state(&folder, cache_home);
         make_state(&state).map_err(|error| StoreError::from_io(&state, error))?;
         Ok(layout(Layout::Vault, folder.clone(), folder, state, true))
     }
@@ -90,6 +126,15 @@ impl Paths {
             read_only,
         ))
     }
+}
+
+fn cache_state(folder: &Path, cache_home: &Path) -> PathBuf {
+    let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
+    cache_home.join("escurel").join(hex::encode(&digest[..12]))
+}
+
+fn was_opened(state: &Path) -> bool {
+    state.join("lock").exists() || state.join("journal/audit").exists()
 }
 
 /// Whether the folder is a data directory rather than a vault.

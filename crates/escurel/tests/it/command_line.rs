@@ -55,6 +55,26 @@ fn exit_codes() {
 fn upkeep() {
     let place = Place::new();
     let folder = ["--folder", place.vault()];
+    let (code, _, err) = place.run(&["list-skills", "--folder", place.vault()]);
+    assert_eq!(code, 0, "{err}");
+    for command in [
+        &["verify"][..],
+        &["rebuild"],
+        &["confirm-deletions"],
+        &["journal", "export"],
+    ] {
+        let (code, _, err) = place.run(&[command, &folder].concat());
+        assert!(
+            code == 1 && err.starts_with("folder_not_served: "),
+            "{code} {err}"
+        );
+    }
+    let left = std::fs::read_dir(&place.vault).unwrap().count();
+    assert_eq!(left, 2, "looking adds nothing to a folder");
+    let mut server = Server::start(&place, &[place.vault()]);
+    server.wait_ready();
+    server.signal("TERM");
+    assert_eq!(server.exit_code(), Some(0));
     let (code, out, err) = place.run(&[&["verify", "--json"][..], &folder].concat());
     let report: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e} {out} {err}"));
     assert_eq!((code, &report["ok"]), (0, &Value::Bool(true)), "{out}");
@@ -83,6 +103,51 @@ fn upkeep() {
         code == 3 && err.starts_with("store_locked: "),
         "an index in use is not thrown away: {code} {err}"
     );
+}
+
+#[test]
+fn a_broken_journal_is_a_finding_and_no_endless_wait() {
+    let place = Place::new();
+    let folder = ["--folder", place.vault()];
+    let mut server = Server::start(&place, &[place.vault()]);
+    server.wait_ready();
+    server.signal("TERM");
+    assert_eq!(server.exit_code(), Some(0));
+    let segment = place.vault.join(".escurel/journal/audit/00000001.jsonl");
+    let text = std::fs::read_to_string(&segment).unwrap();
+    std::fs::write(&segment, text.replacen("page_version", "page_versiom", 1)).unwrap();
+    let named = |out: &str| {
+        let report: Value = serde_json::from_str(out).unwrap();
+        let findings = report["findings"].as_array().unwrap().clone();
+        findings
+            .iter()
+            .any(|f| f["part"] == "journal" && f["item"].to_string().contains("record 1"))
+    };
+    let (code, out, err) = place.run(&[&["verify", "--json"][..], &folder].concat());
+    assert!(code == 1 && named(&out), "{code} {out} {err}");
+    let (code, _, err) = place.run(&[&["rebuild"][..], &folder].concat());
+    assert!(
+        code == 3 && err.starts_with("journal_broken: "),
+        "{code} {err}"
+    );
+    let server = Server::start(&place, &[place.vault()]);
+    server.wait_ready();
+    let told = server.announcement();
+    assert!(
+        told.contains("(read-only)") && told.contains("backup"),
+        "{told}"
+    );
+    let hits = crate::support::call(
+        &server.address,
+        "search",
+        serde_json::json!({"q": "renewal"}),
+    );
+    assert_eq!(
+        hits["structuredContent"]["hits"][0]["page_id"], "acme.md",
+        "{hits}"
+    );
+    let (code, out, err) = place.run(&[&["verify", "--json"][..], &folder].concat());
+    assert!(code == 1 && named(&out), "{code} {out} {err}");
 }
 
 #[test]

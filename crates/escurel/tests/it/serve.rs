@@ -115,6 +115,44 @@ fn settings_that_cannot_be_kept_stop_the_start() {
 }
 
 #[test]
+fn seeds_and_tenants_never_hide_a_folder_of_notes() {
+    let place = Place::new();
+    let seed = place.home.path().join("seed");
+    std::fs::create_dir(&seed).unwrap();
+    std::fs::write(seed.join("x.md"), "# X\n").unwrap();
+    let seed = seed.to_str().unwrap();
+    let data = place.home.path().join("data");
+    let data = data.to_str().unwrap();
+    for (args, part) in [
+        (vec![place.vault(), "--seed-dir", seed], "folder of notes"),
+        (vec![place.vault(), "--tenant", "zz"], "without tenants"),
+        (
+            vec![data, "--seed-dir", "/nowhere/at/all"],
+            "/nowhere/at/all",
+        ),
+    ] {
+        let (code, _, err) =
+            place.run(&[&["serve"][..], &args, &["--listen", "127.0.0.1:0"]].concat());
+        assert!(code == 2 && err.contains(part), "{args:?} {code} {err}");
+    }
+    assert_eq!(std::fs::read_dir(&place.vault).unwrap().count(), 2);
+    assert!(!exists(std::path::Path::new(data)));
+    let mut server = Server::start(&place, &[data, "--tenant", "one", "--seed-dir", seed]);
+    server.wait_ready();
+    server.signal("TERM");
+    assert_eq!(server.exit_code(), Some(0));
+    let (code, _, err) = place.run(&["serve", data, "--tenant", "zz", "--listen", "127.0.0.1:0"]);
+    assert!(
+        code == 2 && err.contains("zz") && err.contains("one"),
+        "{code} {err}"
+    );
+    assert!(!exists(&std::path::Path::new(data).join("tenants/zz")));
+    std::fs::write(std::path::Path::new(data).join("stray.md"), "# Stray\n").unwrap();
+    let server = Server::start(&place, &[data]);
+    assert!(server.announcement().contains("stray.md"));
+}
+
+#[test]
 fn a_killed_server_leaves_nothing_that_hinders() {
     let place = Place::new();
     let mut server = Server::start(&place, &[place.vault()]);
