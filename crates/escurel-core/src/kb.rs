@@ -402,18 +402,6 @@ fn layout_of(paths: &Paths) -> Layout {
     }
 }
 
-pub(crate) fn locked(holder: &Holder) -> Refusal {
-    let address = holder
-        .address
-        .as_deref()
-        .map(|a| format!(" at {a}"))
-        .unwrap_or_default();
-    Refusal::new(
-        Code::StoreLocked,
-        format!("Process {} serves this folder{address}.", holder.pid),
-    )
-}
-
 fn open_text(index: &Path, generation: u128, progress: &Progress) -> Result<Opened> {
     let opened = TextIndex::open(&index.join("text"), Generation::current(generation))?;
     if let OpenState::MovedAside(to, reason) = &opened.state {
