@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod crash;
+mod losses;
 mod outside;
 mod reads;
 mod rebuild;
