@@ -70,19 +70,24 @@ pub(crate) fn settle(state: &mut LaneState) {
     }
 }
 
-/// Adds the built-in pages, below everything else, and returns their text index entries.
-pub(crate) fn install(state: &mut LaneState) -> Vec<Doc> {
-    PAGES
-        .iter()
-        .enumerate()
-        .map(|(n, (path, text))| install_one(state, n as u128, path, text))
+/// Adds the built-in pages, below everything else, and returns the text index
+/// entries of those that were not there as they are now; with `anew`, of all.
+pub(crate) fn install(state: &mut LaneState, anew: bool) -> Vec<Doc> {
+    let pages = PAGES.iter().enumerate();
+    pages
+        .filter_map(|(n, (path, text))| install_one(state, n as u128, path, text, anew))
         .collect()
 }
 
-fn install_one(state: &mut LaneState, n: u128, path: &str, text: &str) -> Doc {
+fn install_one(state: &mut LaneState, n: u128, path: &str, text: &str, anew: bool) -> Option<Doc> {
     let mut parsed = Parsed::of(path, text.as_bytes(), Layout::Tenant);
     parsed.page.layer = Some(format!("base@builtin@v{}", env!("CARGO_PKG_VERSION")));
     parsed.facts = Arc::new(escurel_index::Facts::of(&parsed.page));
+    let known = state.dir.by_uid(Uid(n));
+    let known = known.filter(|e| e.facts == parsed.facts && e.digest == parsed.digest);
+    if let Some(entry) = known {
+        return anew.then(|| parsed.doc(entry.no.0, SEQ, 0));
+    }
     let draft = EntryDraft {
         uid: Uid(n),
         path: (*path).into(),
@@ -99,5 +104,5 @@ fn install_one(state: &mut LaneState, n: u128, path: &str, text: &str) -> Doc {
         facts: parsed.facts.clone(),
     };
     let no = state.upsert(draft).no;
-    parsed.doc(no.0, SEQ, 0)
+    Some(parsed.doc(no.0, SEQ, 0))
 }

@@ -9,11 +9,12 @@ use std::thread::JoinHandle;
 use arc_swap::ArcSwap;
 use escurel_access::{OpenPolicy, Policy};
 use escurel_md::Layout;
-use escurel_search::{Generation, OpenState, TextIndex};
+use escurel_search::{Generation, OpenState, Opened, TextIndex};
 use escurel_store::{Env, FsStore, Holder, Lock, MemStore, Paths, Store, Uid};
 use parking_lot::Mutex;
 
 use crate::lane::{Lane, LaneState};
+use crate::lately::Lately;
 use crate::maintain::{Signal, Signals};
 use crate::progress::Progress;
 use crate::reconcile::deletions::Deletions;
@@ -106,6 +107,7 @@ pub struct Core {
     pub(crate) deletions: Deletions,
     pub(crate) signals: Signals,
     pub(crate) page_locks: PageLocks,
+    pub(crate) lately: Lately,
     pub(crate) generation: u128,
     stop: AtomicBool,
 }
@@ -202,9 +204,12 @@ impl Kb {
         let progress = Progress::default();
         let recovered = recover::load(index, &progress);
         let text = open_text(index, recovered.generation, &progress)?;
-        Ok(Arc::new(assemble(
-            store, files, paths, layout, index, policy, recovered, text, progress,
-        )))
+        let anew = text.state != OpenState::Intact;
+        let core = Arc::new(assemble(
+            store, files, paths, layout, index, policy, recovered, text.index, progress,
+        ));
+        core.install_builtin(anew);
+        Ok(core)
     }
 
     /// Who owns the folder, if somebody does.
@@ -274,7 +279,7 @@ pub(crate) fn locked(holder: &Holder) -> Refusal {
     )
 }
 
-fn open_text(index: &Path, generation: u128, progress: &Progress) -> Result<TextIndex> {
+fn open_text(index: &Path, generation: u128, progress: &Progress) -> Result<Opened> {
     let opened = TextIndex::open(&index.join("text"), Generation::current(generation))?;
     if let OpenState::MovedAside(to, reason) = &opened.state {
         progress.warn(format!(
@@ -282,7 +287,7 @@ fn open_text(index: &Path, generation: u128, progress: &Progress) -> Result<Text
             to.display()
         ));
     }
-    Ok(opened.index)
+    Ok(opened)
 }
 
 #[allow(
@@ -308,18 +313,20 @@ fn assemble(
         dir,
         seq,
         generation,
+        saved,
     } = recovered;
     let state = LaneState::new(dir, seq);
     let text = Arc::new(text);
     let view = View::new(&state, text.snapshot());
-    let core = Core {
+    Core {
         sql: SqlLane::start(index.to_owned(), generation, store.clone(), layout),
         index: index.to_owned(),
         view: ArcSwap::from_pointee(view),
         lane: Lane::new(state),
         deletions: Deletions::default(),
-        signals: Signals::default(),
+        signals: Signals::new(saved),
         page_locks: PageLocks::default(),
+        lately: Lately::default(),
         stop: AtomicBool::new(false),
         store,
         files,
@@ -329,17 +336,15 @@ fn assemble(
         text,
         progress,
         generation,
-    };
-    core.install_builtin();
-    core
+    }
 }
 
 impl Core {
     /// Built-in pages of another release give way to this one's.
-    fn install_builtin(&self) {
+    fn install_builtin(&self, anew: bool) {
         let mut state = self.lane.state.lock();
         let state = &mut *state;
-        let docs = builtin::install(state);
+        let docs = builtin::install(state, anew);
         self.text.add(docs);
         self.show(state);
     }

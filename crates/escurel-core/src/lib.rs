@@ -10,6 +10,7 @@ mod errors;
 mod facts;
 mod kb;
 mod lane;
+mod lately;
 mod live;
 mod maintain;
 mod progress;

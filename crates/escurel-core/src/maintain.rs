@@ -1,11 +1,12 @@
 //! What goes on behind the calls: recovery, watching, folding, saving.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
+use escurel_index::Directory;
 use escurel_store::Changed;
 use parking_lot::Mutex;
 
@@ -42,24 +43,35 @@ pub(crate) struct Signals {
     tx: Sender<Signal>,
     rx: Receiver<Signal>,
     dirty: AtomicBool,
-    saved_seq: AtomicU64,
-    saving: Mutex<()>,
+    /// What the directory file holds; held while it is written.
+    saved: Mutex<Option<Saved>>,
 }
 
-impl Default for Signals {
-    fn default() -> Signals {
+/// A state of the directory; equal ones need no second file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Saved {
+    seq: u64,
+    revision: u64,
+}
+
+impl Saved {
+    pub fn of(dir: &Directory, seq: u64) -> Saved {
+        let revision = dir.revision();
+        Saved { seq, revision }
+    }
+}
+
+impl Signals {
+    pub fn new(saved: Option<Saved>) -> Signals {
         let (tx, rx) = unbounded();
         Signals {
             tx,
             rx,
             dirty: AtomicBool::new(false),
-            saved_seq: AtomicU64::new(u64::MAX),
-            saving: Mutex::new(()),
+            saved: Mutex::new(saved),
         }
     }
-}
 
-impl Signals {
     pub fn send(&self, signal: Signal) {
         let _ = self.tx.send(signal);
     }
@@ -127,6 +139,7 @@ impl Core {
         }
         self.fold()?;
         self.progress.ready();
+        self.view.load().dir.warm();
         self.save();
         Ok(())
     }
@@ -145,7 +158,7 @@ impl Core {
             }
             Chore::Settle => Ok(()),
             Chore::Fold => self.fold().and_then(|()| self.mark_applied()),
-            Chore::Save => self.try_save(),
+            Chore::Save => self.try_save(&mut self.signals.saved.lock()),
         }
     }
 
@@ -256,13 +269,13 @@ impl Core {
 
     /// Writes what makes the next start quick. Failing is harmless.
     pub(crate) fn save(&self) {
-        let _one = self.signals.saving.lock();
-        if let Err(refusal) = self.try_save() {
+        let mut saved = self.signals.saved.lock();
+        if let Err(refusal) = self.try_save(&mut saved) {
             tracing::warn!(%refusal, "the index was not saved; the next start takes longer");
         }
     }
 
-    fn try_save(&self) -> Result<()> {
+    fn try_save(&self, saved: &mut Option<Saved>) -> Result<()> {
         self.reach("core.before_save")?;
         self.fold()?;
         self.mark_applied()?;
@@ -270,7 +283,8 @@ impl Core {
             let state = self.lane.state.lock();
             (state.dir.clone(), state.seq)
         };
-        if self.signals.saved_seq.load(Ordering::Acquire) == seq && !self.stopping() {
+        let state = Some(Saved::of(&dir, seq));
+        if *saved == state {
             return Ok(());
         }
         // Never ahead of the mark: records after it are always replayed, which recovery relies on.
@@ -279,7 +293,7 @@ impl Core {
         }
         self.reach("core.before_directory_save")?;
         dir.save(&directory_file(&self.index), seq, self.generation)?;
-        self.signals.saved_seq.store(seq, Ordering::Release);
+        *saved = state;
         Ok(())
     }
 }

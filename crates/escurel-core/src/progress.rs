@@ -92,25 +92,31 @@ impl Core {
         }
     }
 
-    /// What is served and how it is doing. Counts links, so not for every request.
+    /// What is served and how it is doing. Links are counted once a state.
     pub fn status(&self) -> Status {
-        let view = self.view.load();
-        let links = view.dir.link_counts();
+        let links = self.view.load().link_counts();
+        Status {
+            links: links.links as u64,
+            broken_links: links.broken as u64,
+            ambiguous_links: links.ambiguous as u64,
+            ..self.overview()
+        }
+    }
+
+    /// [`Core::status`] without the links: milliseconds, whatever the size.
+    pub fn overview(&self) -> Status {
         let mut status = self.phase();
-        for entry in view.dir.iter().filter(|e| !is_builtin(&e.path)) {
+        for entry in self.view.load().dir.iter().filter(|e| !is_builtin(&e.path)) {
             status.pages += 1;
             status.skills += u64::from(entry.facts.page_type == escurel_md::PageType::Skill);
             status.pages_with_issues += u64::from(entry.facts.issues > 0);
             status.errors += u64::from(entry.facts.errors);
             status.held_deletions += u64::from(entry.missing);
         }
-        status.links = links.links as u64;
-        status.broken_links = links.broken as u64;
-        status.ambiguous_links = links.ambiguous as u64;
         status
     }
 
-    /// The cheap part of [`Core::status`]: phase, progress and positions.
+    /// The part of [`Core::status`] that counts nothing: phase, progress and positions.
     pub fn phase(&self) -> Status {
         let (sql_seq, sql_warning) = self.sql.state();
         let inner = self.progress.inner.lock();

@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use crate::facts::{Parsed, digest};
 use crate::kb::Core;
 use crate::lane::{LaneState, Work, index_text};
+use crate::maintain::Saved;
 use crate::progress::Progress;
 use crate::reconcile::{deletions, entry_draft, publish_entry};
 use crate::sql::Batch;
@@ -25,6 +26,8 @@ pub(crate) struct Recovered {
     pub seq: u64,
     /// Ties the index files to each other: those of another generation are not used.
     pub generation: u128,
+    /// What the file holds, if there is one.
+    pub saved: Option<Saved>,
 }
 
 /// Pages replayed together.
@@ -38,6 +41,7 @@ pub(crate) fn load(index: &Path, progress: &Progress) -> Recovered {
     let file = directory_file(index);
     match Directory::load(&file) {
         Ok(Some((dir, seq, generation))) => Recovered {
+            saved: Some(Saved::of(&dir, seq)),
             dir,
             seq,
             generation,
@@ -58,6 +62,7 @@ fn fresh() -> Recovered {
         dir: Directory::new(),
         seq: 0,
         generation: ulid::Ulid::generate().0,
+        saved: None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use escurel_access::Caller;
-use escurel_index::{Bitmap, Directory, PageNo};
+use escurel_index::{Bitmap, Directory, LinkCounts, PageNo};
 use escurel_search::Snapshot;
 use parking_lot::Mutex;
 
@@ -22,6 +22,7 @@ pub(crate) struct View {
     /// Pages that belong to a scenario; usually none.
     pub scenario_pages: usize,
     by_path: OnceLock<Vec<PageNo>>,
+    link_counts: OnceLock<LinkCounts>,
     masks: Mutex<HashMap<MaskKey, Arc<Bitmap>>>,
 }
 
@@ -43,6 +44,7 @@ impl View {
             seq: state.seq,
             scenario_pages: state.scenario_pages,
             by_path: OnceLock::new(),
+            link_counts: OnceLock::new(),
             masks: Mutex::default(),
         }
     }
@@ -54,6 +56,11 @@ impl View {
             pages.sort_unstable();
             pages.into_iter().map(|(_, no)| no).collect()
         })
+    }
+
+    /// Counted at most once a view.
+    pub fn link_counts(&self) -> LinkCounts {
+        *self.link_counts.get_or_init(|| self.dir.link_counts())
     }
 
     /// The mask for `key`, computed at most once a view.

@@ -3,11 +3,13 @@
 //! Built once and shared by the directory and DuckDB. Holds no text of the
 //! body. Invariant: equal pages give equal facts.
 
+use std::fmt;
 use std::sync::Arc;
 
 use escurel_md::{
     BlockKind, LinkKind, Page, PageType, Severity, SkillSchema, When, Wikilink, name_key, slug,
 };
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -81,6 +83,11 @@ impl Facts {
         serde_json::from_str(&self.frontmatter).unwrap_or_default()
     }
 
+    /// One key of the frontmatter; what stands after it is not read.
+    pub fn frontmatter_value(&self, key: &str) -> Option<Value> {
+        json_value(&self.frontmatter, key)
+    }
+
     /// Whether a heading or explicit block id answers to `anchor`. `true` is
     /// certain; `false` about an anchor of the form `b-…` says nothing, since
     /// anchors made from content are not kept.
@@ -104,6 +111,65 @@ impl Facts {
         self.layer
             .as_deref()
             .is_some_and(|l| l == "base" || l.starts_with("base@"))
+    }
+}
+
+/// The value of `key` in the JSON object `object`; what stands after it is not read.
+pub fn json_value(object: &str, key: &str) -> Option<Value> {
+    let mut found = None;
+    let visitor = UpTo {
+        key,
+        found: &mut found,
+    };
+    // Stopping early looks like an error to the parser.
+    let _ = serde_json::Deserializer::from_str(object).deserialize_map(visitor);
+    found
+}
+
+struct UpTo<'a> {
+    key: &'a str,
+    found: &'a mut Option<Value>,
+}
+
+impl<'de> Visitor<'de> for UpTo<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(is_it) = map.next_key_seed(Is(self.key))? {
+            if is_it {
+                *self.found = Some(map.next_value()?);
+                return Err(A::Error::custom("found"));
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the text that is read is this one.
+struct Is<'a>(&'a str);
+
+impl<'de> DeserializeSeed<'de> for Is<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, text: D) -> Result<bool, D::Error> {
+        text.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Is<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<bool, E> {
+        Ok(text == self.0)
     }
 }
 

@@ -19,16 +19,18 @@ mod intern;
 #[cfg(test)]
 mod testing;
 mod texts;
+mod walk;
 
 pub use bitmap::{Bitmap, PageNo};
 pub use directory::{
     Cursor, Directory, Edge, Filter, FilterError, LinkCounts, Order, Resolution, Scope, Upserted,
 };
 pub use duck::{
-    AbandonedRow, BlockRow, Direction, DriftRow, Duck, DuckState, EdgeRow, HeadRow, Hop, PageRow,
+    AbandonedRow, BlockRow, Direction, DriftRow, Duck, DuckState, EdgeRow, HeadRow, PageRow,
     VersionChange, VersionRow,
 };
 pub use entry::{Entry, EntryDraft};
 pub use error::IndexError;
-pub use facts::{Facts, LinkFact};
+pub use facts::{Facts, LinkFact, json_value};
 pub use texts::Texts;
+pub use walk::{Hop, MOST_HOPS, Walk, path_to};

@@ -4,8 +4,9 @@
 
 use std::sync::Weak;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use tantivy::index::SegmentId;
 use tantivy::{FutureResult, SegmentMeta};
@@ -17,8 +18,28 @@ pub(crate) type Merge = FutureResult<Option<SegmentMeta>>;
 
 enum Task {
     Verify,
+    VerifyLater,
     Tidy,
     Settle(Sender<()>),
+}
+
+/// After opening, others need the cores and the disk more.
+const CALM: Duration = Duration::from_secs(3);
+
+/// What to do next; none when the index is dropped.
+fn next(inbox: &Receiver<Task>, verify_at: &mut Option<Instant>) -> Option<Task> {
+    let Some(at) = *verify_at else {
+        return inbox.recv().ok();
+    };
+    let wait = at.saturating_duration_since(Instant::now());
+    match inbox.recv_timeout(wait) {
+        Ok(task) => Some(task),
+        Err(RecvTimeoutError::Disconnected) => None,
+        Err(RecvTimeoutError::Timeout) => {
+            *verify_at = None;
+            Some(Task::Verify)
+        }
+    }
 }
 
 pub(crate) struct Housekeeper {
@@ -31,9 +52,11 @@ impl Housekeeper {
     pub fn start(inner: Weak<Inner>) -> Self {
         let (tasks, inbox) = channel();
         let run = move || {
-            while let Ok(task) = inbox.recv() {
+            let mut verify_at = None;
+            while let Some(task) = next(&inbox, &mut verify_at) {
                 match task {
                     Task::Verify => verify(&inner),
+                    Task::VerifyLater => verify_at = Some(Instant::now() + CALM),
                     Task::Tidy => tidy(&inner),
                     Task::Settle(done) => {
                         tidy(&inner);
@@ -75,7 +98,7 @@ impl Housekeeper {
     }
 
     pub fn verify(&self) {
-        self.send(Task::Verify);
+        self.send(Task::VerifyLater);
     }
 
     pub fn tidy(&self) {
@@ -91,7 +114,8 @@ impl Housekeeper {
 
 fn verify(inner: &Weak<Inner>) {
     let Some(inner) = inner.upgrade() else { return };
-    if let Some(reason) = open::broken_file(&inner.index) {
+    let Some(dir) = &inner.dir else { return };
+    if let Some(reason) = open::broken_file(dir) {
         tracing::error!(%reason, "the text index is damaged");
         inner.damaged.store(true, Ordering::Relaxed);
     }

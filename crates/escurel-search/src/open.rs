@@ -169,7 +169,7 @@ fn check_files(dir: &Path, index: &Index) -> Result<u64, SearchError> {
         size += file.len();
     }
     if size <= CHECK_AT_OPEN
-        && let Some(reason) = broken_file(index)
+        && let Some(reason) = broken_file(dir)
     {
         return Err(SearchError::Damaged(reason));
     }
@@ -198,10 +198,13 @@ fn segment_files(index: &Index) -> tantivy::Result<Vec<PathBuf>> {
 }
 
 /// A file whose content is not what was written, if any. Files that a merge has
-/// removed meanwhile are not looked at.
-pub(crate) fn broken_file(index: &Index) -> Option<String> {
+/// removed meanwhile are not looked at. Files are mapped apart from those that
+/// serve, so that what was only checked does not stay resident.
+pub(crate) fn broken_file(dir: &Path) -> Option<String> {
     let check = || -> Result<Option<String>, SearchError> {
-        for path in segment_files(index)? {
+        let files = MmapDirectory::open(dir).map_err(tantivy::TantivyError::from)?;
+        let index = Index::open(files)?;
+        for path in segment_files(&index)? {
             match index.directory().validate_checksum(&path) {
                 Ok(true) => {}
                 Err(tantivy::directory::error::OpenReadError::FileDoesNotExist(_)) => {}

@@ -13,8 +13,10 @@ use serde_json::Value;
 
 use crate::metrics::Metrics;
 
-/// Counting every page and link is not for every probe.
+/// Counting every link is not for every probe: a count is kept at least so
+/// long, and so many times as long as it took.
 const STATUS_AGE: Duration = Duration::from_secs(1);
+const STATUS_SHARE: u32 = 50;
 
 pub struct Service {
     pub kb: Arc<Kb>,
@@ -23,6 +25,7 @@ pub struct Service {
     /// Adds what the protocol's conformance suite asks for.
     pub fixtures: bool,
     openapi: OnceLock<Arc<str>>,
+    /// Until when it is good enough.
     status: Mutex<Option<(Instant, Status)>>,
 }
 
@@ -76,21 +79,28 @@ impl Service {
         outcome
     }
 
-    /// What is served and how it is doing; blocks, and may be a second old.
+    /// What is served and how it is doing; blocks, and links may be counted a while ago.
     pub fn status(&self) -> Status {
-        let progress = self.kb.phase();
+        let progress = self.kb.overview();
         if !progress.ready {
             return progress;
         }
         let mut kept = self.status.lock();
-        match &*kept {
-            Some((at, status)) if at.elapsed() < STATUS_AGE => status.clone(),
-            _ => {
-                let status = self.kb.status();
-                *kept = Some((Instant::now(), status.clone()));
-                status
-            }
+        let begun = Instant::now();
+        if let Some((until, counted)) = &*kept
+            && begun < *until
+        {
+            return Status {
+                links: counted.links,
+                broken_links: counted.broken_links,
+                ambiguous_links: counted.ambiguous_links,
+                ..progress
+            };
         }
+        let status = self.kb.status();
+        let until = begun + STATUS_AGE.max(begun.elapsed() * STATUS_SHARE);
+        *kept = Some((until, status.clone()));
+        status
     }
 
     /// The OpenAPI document, written once.

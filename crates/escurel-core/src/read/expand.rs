@@ -21,7 +21,7 @@ const MAX_CHARS: usize = 40_000;
 /// Which text of which page.
 struct Chosen {
     page: PageRef,
-    parsed: Page,
+    parsed: Arc<Page>,
     newer_exists: bool,
     /// The live page, for links and shadows; gone pages have none.
     entry: Option<Arc<Entry>>,
@@ -84,8 +84,10 @@ impl Core {
         let Some(entry) = reading.find(page_id)? else {
             return Ok(None);
         };
-        let bytes = self.head_text(&entry)?;
-        let parsed = escurel_md::parse(&entry.path, &bytes, self.layout);
+        let parsed = self.lately.page(&entry, || {
+            let bytes = self.head_text(&entry)?;
+            Ok(escurel_md::parse(&entry.path, &bytes, self.layout))
+        })?;
         Ok(Some(Chosen {
             page: page_ref(&entry),
             parsed,
@@ -175,7 +177,7 @@ impl Core {
         };
         Ok(Some(Chosen {
             page,
-            parsed: parsed.page,
+            parsed: Arc::new(parsed.page),
             newer_exists,
             entry,
         }))
@@ -210,8 +212,8 @@ fn render(
         truncated: next_anchor.is_some(),
         next_anchor,
         shadow: entry.as_deref().and_then(|entry| shadow(reading, entry)),
-        frontmatter: parsed.frontmatter,
-        issues: parsed.issues,
+        frontmatter: parsed.frontmatter.clone(),
+        issues: parsed.issues.clone(),
         page,
         newer_exists,
     })

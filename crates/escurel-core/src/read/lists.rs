@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use escurel_access::Caller;
-use escurel_index::{Cursor, Entry, Order};
+use escurel_index::{Cursor, Entry, Order, json_value};
 use serde_json::{Map, Value};
 
 use super::expand::beneath;
@@ -111,7 +111,7 @@ impl Core {
                     },
                     InstanceRow {
                         page: reference,
-                        at: at_text(&page.frontmatter),
+                        at: page.at.and_then(|_| at_text(&page.frontmatter)),
                         frontmatter: page.frontmatter,
                     },
                 ));
@@ -176,22 +176,18 @@ fn page_of(
 }
 
 fn row(entry: &Arc<Entry>) -> InstanceRow {
-    let frontmatter = &*entry.facts.frontmatter;
+    let facts = &entry.facts;
     InstanceRow {
         page: page_ref(entry),
-        at: at_text(frontmatter),
-        frontmatter: frontmatter.to_owned(),
+        at: facts.at.and_then(|_| at_text(&facts.frontmatter)),
+        frontmatter: facts.frontmatter.to_string(),
     }
 }
 
-/// `at` as it is written; the rest of the frontmatter is not read.
+/// `at` as it is written.
 fn at_text(frontmatter: &str) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct At {
-        at: Option<Value>,
-    }
-    match serde_json::from_str::<At>(frontmatter).ok()?.at? {
-        Value::String(at) => Some(at),
+    match json_value(frontmatter, "at") {
+        Some(Value::String(at)) => Some(at),
         _ => None,
     }
 }

@@ -46,7 +46,7 @@ impl Core {
         }
         if let Some((key, descending)) = &order {
             found.sort_by_cached_key(|f| SortKey {
-                value: f.other.facts.frontmatter_map().remove(key),
+                value: f.other.facts.frontmatter_value(key),
                 descending: *descending,
             });
             for f in &mut found {

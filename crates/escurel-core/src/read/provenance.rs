@@ -1,7 +1,7 @@
 //! What rests on what: walks and reports over the whole graph.
 
 use escurel_access::Caller;
-use escurel_index::PageNo;
+use escurel_index::{Hop, MOST_HOPS, PageNo, Walk, path_to};
 
 use super::expand::entry_of;
 use super::{Reading, instant};
@@ -11,9 +11,8 @@ use crate::api::{
 };
 use crate::kb::Core;
 
-/// Hops a walk takes when nothing is said, and at most.
+/// Hops a walk takes when nothing is said.
 const HOPS: u32 = 5;
-const MOST_HOPS: u32 = 12;
 
 impl Core {
     /// # Errors
@@ -32,34 +31,38 @@ impl Core {
             .transpose()?;
         let as_of = request.as_of.as_deref().map(instant).transpose()?;
         let hops = request.max_hops.unwrap_or(HOPS).clamp(1, MOST_HOPS);
+        let walk = Walk {
+            start,
+            up: request.up,
+            relations: &request.relations,
+            max_hops: hops,
+        };
+        let hops = self.walk(&reading, &walk, as_of)?;
+        Ok(match to {
+            None => Ancestry::Walk(
+                hops.into_iter()
+                    .filter_map(|hop| hop_row(&reading, hop))
+                    .collect(),
+            ),
+            Some(to) => {
+                let pages = to.and_then(|to| path_to(&hops, start, to.no));
+                Ancestry::Path(
+                    pages.and_then(|pages| {
+                        pages.into_iter().map(|no| path_of(&reading, no)).collect()
+                    }),
+                )
+            }
+        })
+    }
+
+    /// The present is walked in memory, the past in the database.
+    fn walk(&self, reading: &Reading<'_>, walk: &Walk<'_>, as_of: Option<i64>) -> Result<Vec<Hop>> {
+        let Some(time) = as_of else {
+            return Ok(reading.scoped(|scope| reading.view.dir.walk(walk, scope)));
+        };
         let hidden = reading.sight.hidden(&reading.view.dir);
         let duck = self.sql.at(reading.view.seq)?;
-        match to {
-            None => {
-                let walk =
-                    duck.ancestry(start, request.up, &request.relations, hops, as_of, &hidden)?;
-                Ok(Ancestry::Walk(
-                    walk.into_iter()
-                        .filter_map(|hop| hop_row(&reading, hop))
-                        .collect(),
-                ))
-            }
-            Some(None) => Ok(Ancestry::Path(None)),
-            Some(Some(to)) => {
-                let path = duck.path(
-                    start,
-                    to.no,
-                    request.up,
-                    &request.relations,
-                    hops,
-                    as_of,
-                    &hidden,
-                )?;
-                Ok(Ancestry::Path(path.and_then(|pages| {
-                    pages.into_iter().map(|no| path_of(&reading, no)).collect()
-                })))
-            }
-        }
+        Ok(duck.walk(walk, time, &hidden)?)
     }
 
     /// # Errors
@@ -98,7 +101,7 @@ fn path_of(reading: &Reading<'_>, no: PageNo) -> Option<String> {
     entry_of(reading, no).map(|entry| entry.path.to_string())
 }
 
-fn hop_row(reading: &Reading<'_>, hop: escurel_index::Hop) -> Option<AncestryHop> {
+fn hop_row(reading: &Reading<'_>, hop: Hop) -> Option<AncestryHop> {
     let entry = entry_of(reading, hop.page)?;
     Some(AncestryHop {
         page_id: entry.path.to_string(),

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use escurel_index::{Directory, Entry, EntryDraft, PageNo, VersionChange};
+use escurel_index::{Bitmap, Directory, Entry, EntryDraft, PageNo, VersionChange};
 use escurel_store::{Draft, Kind, ObjectId, Record, RootState, Scan, ScannedFile, Stat, Uid};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
@@ -47,12 +47,9 @@ impl Core {
             return Ok(Pass::default());
         }
         let view = self.view.load_full();
-        let differing: Vec<ScannedFile> = scan
-            .files
-            .iter()
-            .filter(|f| differs(&view.dir, f))
-            .cloned()
-            .collect();
+        let files = scan.files.par_iter().with_min_len(1024);
+        let differing: Vec<ScannedFile> =
+            files.filter(|f| differs(&view.dir, f)).cloned().collect();
         let gone = gone(&view.dir, &scan);
         let pass = self.take_up(differing, &gone)?;
         self.suspect(&gone);
@@ -297,12 +294,15 @@ fn differs(dir: &Directory, file: &ScannedFile) -> bool {
 
 /// Live pages whose file the scan did not find, leaving out what it could not look at.
 pub(crate) fn gone(dir: &Directory, scan: &Scan) -> Vec<Arc<Entry>> {
-    let there: std::collections::HashSet<&str> =
-        scan.files.iter().map(|f| f.path.as_str()).collect();
+    let files = scan.files.par_iter().with_min_len(1024);
+    let there: Vec<PageNo> = files
+        .filter_map(|f| dir.by_path(&f.path).map(|e| e.no))
+        .collect();
+    let there: Bitmap = there.into_iter().collect();
     let unknown = |path: &str| scan.unknown.iter().any(|u| covers(&u.path, path));
     let absent = dir
         .iter()
-        .filter(|e| !is_builtin(&e.path) && !there.contains(&*e.path));
+        .filter(|e| !is_builtin(&e.path) && !there.contains(e.no));
     absent.filter(|e| !unknown(&e.path)).cloned().collect()
 }
 

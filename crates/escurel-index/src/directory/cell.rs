@@ -183,8 +183,7 @@ pub(crate) fn cell_of(facts: &Facts, key: &str) -> Cell {
         "tags" if facts.tags.is_empty() => Cell::Null,
         "tags" => Cell::List(facts.tags.iter().map(|t| Cell::text(key, t)).collect()),
         _ => facts
-            .frontmatter_map()
-            .get(key)
-            .map_or(Cell::Null, |v| Cell::of(key, v)),
+            .frontmatter_value(key)
+            .map_or(Cell::Null, |v| Cell::of(key, &v)),
     }
 }

@@ -244,7 +244,7 @@ impl Directory {
         if schema_keys.iter().any(|k| k == key) {
             return Ok(());
         }
-        let columns = self.columns.iter().map(|(k, _)| &**k);
+        let columns = self.columns().iter().map(|(k, _)| &**k);
         let mut known: Vec<&str> = columns.filter(|k| self.has_key(k, visible)).collect();
         known.extend(schema_keys.iter().map(String::as_str));
         known.extend(["id", "title", "skill", "type", "tags"]);
@@ -263,7 +263,7 @@ impl Directory {
     }
 
     fn has_key(&self, key: &str, visible: &dyn Fn(&Entry) -> bool) -> bool {
-        let Some(column) = self.columns.get(key) else {
+        let Some(column) = self.columns().get(key) else {
             return false;
         };
         column
@@ -321,7 +321,7 @@ impl Directory {
         if cell::is_effective(key) {
             return TEXT;
         }
-        let Some(column) = self.columns.get(key) else {
+        let Some(column) = self.columns().get(key) else {
             return 0;
         };
         let mut held = 0;
@@ -354,7 +354,7 @@ impl Directory {
             return self.iter().filter(hit).map(|e| e.no).collect();
         }
         let absent = clause.holds(&Cell::Null);
-        match self.columns.get(&clause.key) {
+        match self.columns().get(&clause.key) {
             Some(column) => column.select(self.capacity(), absent, |c| clause.holds(c)),
             None if absent => self.live_pages(),
             None => Bitmap::new(),

@@ -3,22 +3,36 @@
 use std::sync::Arc;
 
 use escurel_md::LinkKind;
+use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::Directory;
-use super::names::{Keys, link_keys, page_keys};
+use super::names::{Keys, folder, link_keys, page_keys};
 use super::resolve::{Name, Place};
 use super::types::{Edge, LinkCounts, Resolution, Scope};
 use crate::{Entry, Facts, LinkFact, PageNo};
 
+/// Kind, skill and id of a link, and the folder that it stands in.
+type Target<'a> = (LinkKind, Option<&'a str>, Option<&'a str>, &'a str);
+
 impl Directory {
     /// Every link of the page with where it leads, in the order of the page.
     pub fn outgoing<'a>(&'a self, e: &'a Entry, scope: &Scope<'_>) -> Vec<Edge<'a>> {
+        self.outgoing_where(e, scope, &|_| true)
+    }
+
+    pub(super) fn outgoing_where<'a>(
+        &'a self,
+        e: &'a Entry,
+        scope: &Scope<'_>,
+        wanted: &dyn Fn(&LinkFact) -> bool,
+    ) -> Vec<Edge<'a>> {
         let Some(src) = self.get(e.no) else {
             return Vec::new();
         };
-        let links = e.facts.links.iter().filter(|l| l.kind != LinkKind::Asset);
+        let links = e.facts.links.iter();
         links
+            .filter(|l| l.kind != LinkKind::Asset && wanted(l))
             .map(|link| Edge {
                 src,
                 link,
@@ -29,6 +43,15 @@ impl Directory {
 
     /// Links that lead to the page, by path of their page, then position.
     pub fn incoming(&self, e: &Entry, scope: &Scope<'_>) -> Vec<Edge<'_>> {
+        self.incoming_where(e, scope, &|_| true)
+    }
+
+    pub(super) fn incoming_where(
+        &self,
+        e: &Entry,
+        scope: &Scope<'_>,
+        wanted: &dyn Fn(&LinkFact) -> bool,
+    ) -> Vec<Edge<'_>> {
         let keys = self.keys_with_twins(&e.facts, &e.path);
         let mut sources: Vec<PageNo> = keys
             .iter()
@@ -43,12 +66,15 @@ impl Directory {
         sources.retain(|src| self.seen(src, scope));
         sources.sort_by(|a, b| a.path.cmp(&b.path));
         let mut edges = Vec::new();
+        let mut known = HashMap::new();
         for src in sources {
             let mentions = |l: &&LinkFact| {
-                mentions_any(l, &keys) || (l.skill().is_none() && l.id().is_none_or(str::is_empty))
+                wanted(l)
+                    && (mentions_any(l, &keys)
+                        || (l.skill().is_none() && l.id().is_none_or(str::is_empty)))
             };
             for link in src.facts.links.iter().filter(mentions) {
-                let to = self.lookup(Name::from(link), Place::of(src), scope);
+                let to = self.lookup_once(link, src, scope, &mut known);
                 if to.found().is_some_and(|page| page.no == e.no) {
                     edges.push(Edge { src, link, to });
                 }
@@ -67,6 +93,23 @@ impl Directory {
         keys.sort_unstable();
         keys.dedup();
         keys
+    }
+
+    /// A link leads where any equal one in its folder leads, except one that
+    /// means its own page.
+    fn lookup_once<'a>(
+        &self,
+        link: &'a LinkFact,
+        src: &'a Entry,
+        scope: &Scope<'_>,
+        known: &mut HashMap<Target<'a>, Resolution>,
+    ) -> Resolution {
+        let lookup = || self.lookup(Name::from(link), Place::of(src), scope);
+        if link.skill().is_none() && link.id().is_none_or(str::is_empty) {
+            return lookup();
+        }
+        let key = (link.kind, link.skill(), link.id(), folder(&src.path));
+        known.entry(key).or_insert_with(lookup).clone()
     }
 
     /// Pages whose links may lead elsewhere because a page with these facts at

@@ -22,8 +22,9 @@ mod sorted;
 #[cfg(test)]
 pub(crate) mod tests;
 mod types;
+mod walk;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use escurel_store::{Stat, Uid};
 
@@ -56,8 +57,12 @@ pub struct Directory {
     mentions: Sharded<Posting>,
     lists: ByName<Arc<SkillList>>,
     skill_list: Arc<Sorted>,
-    columns: ByName<Arc<Column>>,
+    /// Built when first needed; a clone made before that shares the result.
+    columns: Arc<OnceLock<Columns>>,
+    revision: u64,
 }
+
+type Columns = ByName<Arc<Column>>;
 
 fn uid_hash(uid: Uid) -> u64 {
     rapidhash::v3::rapidhash_v3(&uid.0.to_le_bytes())
@@ -70,6 +75,11 @@ impl Directory {
 
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Moves with every change since the directory was made or loaded.
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     pub fn is_empty(&self) -> bool {
@@ -184,10 +194,23 @@ impl Directory {
             .then(|| self.entries.slot(no.index()))
         {
             change(Arc::make_mut(entry));
+            self.revision += 1;
         }
     }
 
+    /// Builds what a loaded directory leaves to its first filter.
+    pub fn warm(&self) {
+        self.columns();
+    }
+
+    fn columns(&self) -> &Columns {
+        self.columns.get_or_init(|| bulk::columns_of(&self.entries))
+    }
+
     fn replace(&mut self, old: Option<&Entry>, new: Option<&Arc<Entry>>, no: PageNo) {
+        self.revision += 1;
+        // Of the pages as they are before the change, if they must be built.
+        self.columns();
         let keep_place = matches!((old, new), (Some(a), Some(b)) if lists::same_place(a, b));
         if let (false, Some(old)) = (keep_place, old) {
             self.unlist(old);
@@ -223,21 +246,24 @@ impl Directory {
         if old.map(fields) == new.map(fields) {
             return;
         }
+        let Some(columns) = Arc::make_mut(&mut self.columns).get_mut() else {
+            return;
+        };
         let cells = |e: Option<&Entry>| e.map_or(Vec::new(), |e| cell::cells_of(&e.facts));
         let (before, after): (Vec<(String, Cell)>, Vec<_>) = (cells(old), cells(new));
         for (key, _) in before
             .iter()
             .filter(|(key, _)| !after.iter().any(|(k, _)| k == key))
         {
-            let column = Arc::make_mut(self.columns.slot(key));
+            let column = Arc::make_mut(columns.slot(key));
             column.clear(no);
             if column.is_empty() {
-                self.columns.remove(key);
+                columns.remove(key);
             }
         }
         for (key, cell) in after {
             if !before.iter().any(|(k, c)| *k == key && *c == cell) {
-                Arc::make_mut(self.columns.slot(&key)).set(no, cell);
+                Arc::make_mut(columns.slot(&key)).set(no, cell);
             }
         }
     }

@@ -65,7 +65,18 @@ pub(crate) fn loose(name: &str) -> String {
 }
 
 pub(crate) fn loose_hash(name: &str) -> u64 {
-    hash(&loose(name))
+    // Most names are short ASCII: folded on the stack, as `loose` would.
+    let mut folded = [0; 64];
+    let Some(folded) = folded.get_mut(..name.len()).filter(|_| name.is_ascii()) else {
+        return hash(&loose(name));
+    };
+    for (to, from) in folded.iter_mut().zip(name.bytes()) {
+        *to = match from {
+            b' ' | b'_' => b'-',
+            other => other.to_ascii_lowercase(),
+        };
+    }
+    rapidhash::v3::rapidhash_v3(folded)
 }
 
 fn distinct(mut keys: Keys) -> Keys {
@@ -133,6 +144,21 @@ mod tests {
         check("a", "b/", None);
         check("a", "..", None);
         check("", "./b//c", Some("b/c"));
+    }
+
+    #[test]
+    fn short_names_hash_as_long_ones() {
+        let long = "A long_name ".repeat(6);
+        for name in [
+            "",
+            "A b_C-d",
+            "Ünïcode Name",
+            &long[..64],
+            &long[..65],
+            &long,
+        ] {
+            assert_eq!(loose_hash(name), hash(&loose(name)), "{name}");
+        }
     }
 
     #[test]

@@ -198,16 +198,14 @@ fn decode(mut body: &[u8]) -> Option<Directory> {
     }
     let (numbered, frames) = frames.split_first()?;
     let numbered: Vec<u128> = postcard::from_bytes(numbered).ok()?;
-    let mut directory = Directory::new();
-    for uid in &numbered {
-        directory.number(Uid(*uid));
-    }
     let prepared: Vec<Vec<Prepared>> = frames
         .par_iter()
         .map(|f| decode_frame(f, &numbered))
         .collect::<Option<_>>()?;
-    directory.fill(prepared.into_iter().flatten().collect());
-    Some(directory)
+    Some(Directory::filled(
+        &numbered,
+        prepared.into_iter().flatten().collect(),
+    ))
 }
 
 fn decode_frame(frame: &[u8], numbered: &[u128]) -> Option<Vec<Prepared>> {

@@ -237,6 +237,11 @@ impl Directory {
     /// Pages of the same type, skill and id that `scope` sees: those of the
     /// named scenario if there are any, and none if that scenario hides them.
     fn seen_as(&self, entry: &Entry, scope: &Scope<'_>) -> Few {
+        if self.names.pages(loose_hash(&entry.facts.id)) == [entry.no] {
+            let replaced = entry.facts.scenario.is_some() && entry.facts.hidden;
+            let alone = in_scope(entry, scope) && !replaced;
+            return alone.then_some(entry.no).into_iter().collect();
+        }
         let mut group = self.twins(&entry.facts);
         group.retain(|no| self.get(*no).is_some_and(|e| in_scope(e, scope)));
         if scope.scenario.is_some() {

@@ -4,6 +4,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry as Slot;
+use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use crate::PageNo;
@@ -90,6 +92,15 @@ impl Posting {
 }
 
 impl Sharded<Posting> {
+    /// Of pairs that come in the order of their page numbers.
+    pub fn of(pairs: impl Iterator<Item = (u64, PageNo)>) -> Self {
+        let mut parts: Vec<Vec<(u64, PageNo)>> = vec![Vec::new(); SHARDS];
+        pairs.for_each(|pair| parts[place(pair.0)].push(pair));
+        Sharded {
+            shards: Arc::new(parts.into_par_iter().map(shard_of).collect()),
+        }
+    }
+
     pub fn pages(&self, key: u64) -> &[PageNo] {
         self.get(key).map_or(&[], Posting::as_slice)
     }
@@ -136,6 +147,32 @@ impl Sharded<Posting> {
 
 /// Names of one hash and their values.
 type Named<V> = SmallVec<[(Arc<str>, V); 1]>;
+
+fn shard_of(pairs: Vec<(u64, PageNo)>) -> Arc<Shard<Posting>> {
+    let mut shard = Shard::default();
+    shard.reserve(pairs.len() / 2);
+    for (key, no) in pairs {
+        match shard.entry(key) {
+            Slot::Vacant(free) => {
+                free.insert(Posting::One(no));
+            }
+            Slot::Occupied(mut known) => match known.get_mut() {
+                Posting::One(first) if *first == no => {}
+                one @ Posting::One(_) => {
+                    let mut both = one.as_slice().to_vec();
+                    both.push(no);
+                    *one = Posting::Many(Box::new(both));
+                }
+                Posting::Many(list) => {
+                    if list.last() != Some(&no) {
+                        list.push(no);
+                    }
+                }
+            },
+        }
+    }
+    Arc::new(shard)
+}
 
 /// From a name to a value, for the few hundred names of skills and keys.
 #[derive(Clone)]

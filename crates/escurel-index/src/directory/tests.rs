@@ -687,7 +687,7 @@ proptest! {
         paths.iter().for_each(|p| later.delete(p));
         prop_assert_eq!(&told_before, &answers(&before));
         prop_assert_eq!(later.dir.len(), 0);
-        prop_assert!(later.dir.columns.iter().next().is_none());
+        prop_assert!(later.dir.columns().iter().next().is_none());
     }
 
     #[test]

@@ -5,17 +5,16 @@
 
 use duckdb::{Connection, Row};
 use escurel_md::When;
-use hashbrown::HashMap;
 
 use super::history::page_no;
-use super::rows::{AbandonedRow, DriftRow, Hop};
+use super::rows::{AbandonedRow, DriftRow};
 use super::tables::number;
 use super::{Duck, Reader};
-use crate::{Bitmap, IndexError, PageNo};
+use crate::walk::{Hop, Walk};
+use crate::{Bitmap, IndexError};
 
 /// The moment at which only open rows hold.
-const NOW: i64 = i64::MAX - 1;
-const MOST_HOPS: u32 = 12;
+pub(super) const NOW: i64 = i64::MAX - 1;
 
 const WALK: &str = concat!(
     include_str!("queries/edges.sql"),
@@ -30,89 +29,27 @@ const ABANDONED: &str = concat!(
     include_str!("queries/abandoned.sql")
 );
 
-/// A page on a walk and the page before it.
-struct Step {
-    hop: Hop,
-    before: PageNo,
-}
-
 impl Duck {
-    /// Every page that can be reached from `start`, each once at its least
-    /// depth, by depth and path. `up`: along the links.
-    #[allow(clippy::too_many_arguments)]
-    pub fn ancestry(
+    /// Every page that could be reached at `as_of`, each once at its least
+    /// depth, by depth and path. The start is not among them.
+    pub fn walk(
         &self,
-        start: PageNo,
-        up: bool,
-        relations: &[String],
-        max_hops: u32,
-        as_of: Option<i64>,
+        walk: &Walk<'_>,
+        as_of: i64,
         hidden: &Bitmap,
     ) -> Result<Vec<Hop>, IndexError> {
-        let steps = self.walk(start, up, relations, max_hops, as_of, hidden)?;
-        Ok(steps
-            .into_iter()
-            .map(|s| s.hop)
-            .filter(|h| h.page != start)
-            .collect())
-    }
-
-    /// A shortest path, both ends included.
-    #[allow(clippy::too_many_arguments)]
-    pub fn path(
-        &self,
-        start: PageNo,
-        to: PageNo,
-        up: bool,
-        relations: &[String],
-        max_hops: u32,
-        as_of: Option<i64>,
-        hidden: &Bitmap,
-    ) -> Result<Option<Vec<PageNo>>, IndexError> {
-        if start == to {
-            let here = as_of.unwrap_or(NOW);
-            let exists = !hidden.contains(start) && self.page_at(start, here)?.is_some();
-            return Ok(exists.then(|| vec![start]));
-        }
-        let steps = self.walk(start, up, relations, max_hops, as_of, hidden)?;
-        let before: HashMap<PageNo, PageNo> =
-            steps.iter().map(|s| (s.hop.page, s.before)).collect();
-        let mut path = vec![to];
-        while path.last() != Some(&start) {
-            match path.last().and_then(|page| before.get(page)) {
-                Some(page) if path.len() <= MOST_HOPS as usize => path.push(*page),
-                _ => return Ok(None),
-            }
-        }
-        path.reverse();
-        Ok(Some(path))
-    }
-
-    fn walk(
-        &self,
-        start: PageNo,
-        up: bool,
-        relations: &[String],
-        max_hops: u32,
-        as_of: Option<i64>,
-        hidden: &Bitmap,
-    ) -> Result<Vec<Step>, IndexError> {
-        let hops = max_hops.min(MOST_HOPS);
         let params = duckdb::params![
-            as_of.unwrap_or(NOW),
-            relations.join("\u{1f}"),
-            number(start.0),
-            up,
-            number(hops)
+            as_of,
+            walk.relations.join("\u{1f}"),
+            number(walk.start.0),
+            walk.up,
+            number(walk.hops())
         ];
         self.ask(WALK, params, hidden, |row| {
-            let depth = row.get::<_, i32>(2)?.cast_unsigned();
-            Ok(Step {
-                hop: Hop {
-                    page: page_no(row, 0)?,
-                    relation: row.get(1)?,
-                    depth,
-                },
+            Ok(Hop {
+                page: page_no(row, 0)?,
+                relation: row.get(1)?,
+                depth: row.get::<_, i32>(2)?.cast_unsigned(),
                 before: page_no(row, 3)?,
             })
         })

@@ -105,14 +105,6 @@ pub struct EdgeRow {
     pub line: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hop {
-    pub page: PageNo,
-    /// The frontmatter key by which the page was reached.
-    pub relation: String,
-    pub depth: u32,
-}
-
 /// A decision that rests on an expectation which was replaced later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriftRow {

@@ -15,6 +15,7 @@ use serde_json::json;
 use super::problem::{json_response, problem};
 use super::{App, body};
 use crate::mcp::{self, Context, Headers, Reply, RpcError, Step, Work};
+use crate::service::Service;
 
 /// Bodies up to this size are parsed on the thread that received them.
 const SMALL: usize = 64 * 1024;
@@ -180,7 +181,7 @@ pub async fn healthz() -> Response {
 }
 
 pub async fn readyz(State(app): State<App>) -> Response {
-    let status = status(&app).await;
+    let status = status_of(&app, |service| service.kb.overview()).await;
     let body = json!({
         "ready": status.ready,
         "phase": status.phase,
@@ -193,9 +194,9 @@ pub async fn readyz(State(app): State<App>) -> Response {
     json_response(if status.ready { 200 } else { 503 }, body.to_string())
 }
 
-async fn status(app: &App) -> Status {
+async fn status_of(app: &App, ask: fn(&Service) -> Status) -> Status {
     let service = Arc::clone(&app.service);
-    tokio::task::spawn_blocking(move || service.status())
+    tokio::task::spawn_blocking(move || ask(&service))
         .await
         .unwrap_or_default()
 }
@@ -207,7 +208,8 @@ pub async fn version() -> Response {
 }
 
 pub async fn metrics(State(app): State<App>) -> Response {
-    let text = app.service.metrics.scrape(&status(&app).await);
+    let status = status_of(&app, Service::status).await;
+    let text = app.service.metrics.scrape(&status);
     let kind =
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     ([(header::CONTENT_TYPE, kind)], Body::from(text)).into_response()

@@ -100,7 +100,7 @@ pub fn short(text: &str) -> String {
 /// Members of a result, in the order they were added.
 #[derive(Default)]
 pub struct Answer {
-    members: String,
+    members: Vec<u8>,
     meta: Map<String, Value>,
 }
 
@@ -112,15 +112,26 @@ pub struct Cache {
 }
 
 impl Answer {
+    /// Room for this many more bytes.
+    pub fn reserve(mut self, bytes: usize) -> Answer {
+        self.members.reserve(bytes);
+        self
+    }
+
     pub fn with(mut self, key: &str, value: &(impl Serialize + ?Sized)) -> Answer {
-        let text = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
-        self.push(key, &text);
+        self.begin(key);
+        let end = self.members.len();
+        if serde_json::to_writer(&mut self.members, value).is_err() {
+            self.members.truncate(end);
+            self.members.extend_from_slice(b"null");
+        }
         self
     }
 
     /// `json` must be one JSON value.
     pub fn with_json(mut self, key: &str, json: &str) -> Answer {
-        self.push(key, json);
+        self.begin(key);
+        self.members.extend_from_slice(json.as_bytes());
         self
     }
 
@@ -142,14 +153,13 @@ impl Answer {
         }
     }
 
-    fn push(&mut self, key: &str, json: &str) {
+    fn begin(&mut self, key: &str) {
         if !self.members.is_empty() {
-            self.members.push(',');
+            self.members.push(b',');
         }
-        self.members.push('"');
-        self.members.push_str(key);
-        self.members.push_str("\":");
-        self.members.push_str(json);
+        self.members.push(b'"');
+        self.members.extend_from_slice(key.as_bytes());
+        self.members.extend_from_slice(b"\":");
     }
 
     pub fn reply(mut self, id: &str, era: Era) -> Reply {
@@ -162,13 +172,12 @@ impl Answer {
             let meta = std::mem::take(&mut self.meta);
             self = self.with("_meta", &meta);
         }
-        let body = format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{{}}}}}",
-            self.members
-        );
+        let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{");
+        let body = [head.as_bytes(), &self.members, b"}}"].concat();
         Reply {
             status: 200,
-            body: Some(body),
+            // Everything in it was text.
+            body: Some(String::from_utf8(body).unwrap_or_default()),
         }
     }
 }

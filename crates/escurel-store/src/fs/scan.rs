@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use parking_lot::Mutex;
-use rayon::slice::ParallelSliceMut;
+use rayon::prelude::*;
 
 use super::sys;
 use super::temp::Names;
@@ -17,6 +17,9 @@ use crate::{ScannedFile, Unreadable};
 
 /// Patterns of what is not looked at, in the syntax of `.gitignore`.
 const IGNORE_FILE: &str = ".escurelignore";
+
+/// Files looked at together.
+const BATCH: usize = 512;
 
 #[derive(Default)]
 pub(crate) struct Found {
@@ -28,11 +31,12 @@ pub(crate) struct Found {
 
 /// Walks `folder`, a part of `root`; paths are relative to `root`.
 pub(crate) fn walk(root: &Path, folder: &Path, names: &Names) -> Found {
-    let all = Mutex::new(Found::default());
+    let all = Mutex::default();
     builder(folder).build_parallel().run(|| {
         let mut local = Local {
             root,
             names,
+            pages: Vec::new(),
             found: Found::default(),
             all: &all,
         };
@@ -41,7 +45,13 @@ pub(crate) fn walk(root: &Path, folder: &Path, names: &Names) -> Found {
             WalkState::Continue
         })
     });
-    let mut found = all.into_inner();
+    let (mut found, pages) = all.into_inner();
+    for looked in look_at_all(root, &pages).into_iter().flatten() {
+        match looked {
+            Ok(file) => found.files.push(file),
+            Err(unknown) => found.unknown.push(unknown),
+        }
+    }
     found.files.par_sort_unstable_by(|a, b| a.path.cmp(&b.path));
     found.unknown.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     found
@@ -68,14 +78,15 @@ fn is_skipped_folder(entry: &DirEntry) -> bool {
 struct Local<'a> {
     root: &'a Path,
     names: &'a Names,
+    pages: Vec<PathBuf>,
     found: Found,
-    all: &'a Mutex<Found>,
+    all: &'a Mutex<(Found, Vec<PathBuf>)>,
 }
 
 impl Drop for Local<'_> {
     fn drop(&mut self) {
-        let mut all = self.all.lock();
-        all.files.append(&mut self.found.files);
+        let (all, pages) = &mut *self.all.lock();
+        pages.append(&mut self.pages);
         all.unknown.append(&mut self.found.unknown);
         all.leftovers.append(&mut self.found.leftovers);
     }
@@ -85,7 +96,7 @@ impl Local<'_> {
     fn visit(&mut self, entry: Result<DirEntry, ignore::Error>) {
         let entry = match entry {
             Ok(entry) => entry,
-            Err(error) => return self.failed(&error, None),
+            Err(error) => return self.failed(&error),
         };
         if let Some(error) = entry.error() {
             tracing::warn!(%error, path = %entry.path().display(), "a line of {IGNORE_FILE} is not understood");
@@ -97,39 +108,62 @@ impl Local<'_> {
         if self.names.is_leftover(&name) {
             self.found.leftovers.push(entry.into_path());
         } else if pathname::is_page(&name) && !pathname::skipped(&name) {
-            match entry.metadata() {
-                Ok(found) => {
-                    let path = self.wire(entry.path());
-                    self.found.files.push(ScannedFile {
-                        path,
-                        stat: sys::stat_of(&found),
-                    });
-                }
-                Err(error) => self.failed(&error, Some(entry.path())),
-            }
+            self.pages.push(entry.into_path());
         }
     }
 
-    fn wire(&self, path: &Path) -> String {
-        pathname::encode(path.strip_prefix(self.root).unwrap_or(path))
-    }
-
-    /// What vanished during the walk is gone; what cannot be looked at is unknown.
-    fn failed(&mut self, error: &ignore::Error, file: Option<&Path>) {
-        if error
-            .io_error()
-            .is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
-        {
-            return;
+    /// A folder that vanished during the walk is gone; one that cannot be
+    /// looked at is unknown.
+    fn failed(&mut self, error: &ignore::Error) {
+        let absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        if !error.io_error().is_some_and(absent) {
+            let path = path_of(error).map(|path| wire(self.root, path));
+            self.found.unknown.push(Unreadable {
+                path: path.unwrap_or_default(),
+                is_dir: true,
+                reason: error.to_string(),
+            });
         }
-        let path = file.or_else(|| path_of(error));
-        let path = path.map(|path| self.wire(path)).unwrap_or_default();
-        self.found.unknown.push(Unreadable {
-            path,
-            is_dir: file.is_none(),
-            reason: error.to_string(),
-        });
     }
+}
+
+fn wire(root: &Path, path: &Path) -> String {
+    pathname::encode(path.strip_prefix(root).unwrap_or(path))
+}
+
+type Looked = Result<ScannedFile, Unreadable>;
+
+fn look_at_all(root: &Path, pages: &[PathBuf]) -> Vec<Vec<Looked>> {
+    let batches = pages.par_chunks(BATCH);
+    batches
+        .map(|batch| {
+            let folders = batch.chunk_by(|a, b| a.parent() == b.parent());
+            folders.flat_map(|files| look_at(root, files)).collect()
+        })
+        .collect()
+}
+
+/// Files of one folder. What vanished meanwhile, or is no file any more, is gone.
+fn look_at(root: &Path, files: &[PathBuf]) -> Vec<Looked> {
+    let folder = files.first().and_then(|file| file.parent());
+    let folder = sys::Folder::open(folder.unwrap_or(root));
+    let look = |file: &PathBuf| {
+        let looked = match &folder {
+            Ok(folder) => folder.stat(file),
+            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+        };
+        let path = wire(root, file);
+        match looked {
+            Ok(stat) => Some(Ok(ScannedFile { path, stat: stat? })),
+            Err(error) if sys::is_absent(&error) => None,
+            Err(error) => Some(Err(Unreadable {
+                path,
+                is_dir: false,
+                reason: error.to_string(),
+            })),
+        }
+    };
+    files.iter().filter_map(look).collect()
 }
 
 fn path_of(error: &ignore::Error) -> Option<&Path> {

@@ -160,6 +160,56 @@ pub(crate) fn sync_file_system(_: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
+/// A folder whose files are looked at one after another, without walking the
+/// path to each of them again.
+#[cfg(unix)]
+pub(crate) struct Folder(std::os::fd::OwnedFd);
+
+#[cfg(unix)]
+impl Folder {
+    pub(crate) fn open(folder: &Path) -> io::Result<Folder> {
+        use rustix::fs::{Mode, OFlags};
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(Folder(rustix::fs::open(folder, flags, Mode::empty())?))
+    }
+
+    /// None: it is no plain file.
+    pub(crate) fn stat(&self, file: &Path) -> io::Result<Option<crate::Stat>> {
+        use rustix::fs::{AtFlags, FileType, statat};
+        let name = file.file_name().unwrap_or_default();
+        let found = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+        #[allow(
+            clippy::unnecessary_cast,
+            clippy::cast_lossless,
+            reason = "the fields' types differ between systems"
+        )]
+        Ok(is_file.then_some(crate::Stat {
+            dev: found.st_dev as u64,
+            ino: found.st_ino as u64,
+            size: found.st_size as u64,
+            mtime_ns: nanos(found.st_mtime as i64, found.st_mtime_nsec as i64),
+            ctime_ns: nanos(found.st_ctime as i64, found.st_ctime_nsec as i64),
+        }))
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) struct Folder;
+
+#[cfg(not(unix))]
+impl Folder {
+    pub(crate) fn open(_: &Path) -> io::Result<Folder> {
+        Ok(Folder)
+    }
+
+    /// None: it is no plain file.
+    pub(crate) fn stat(&self, file: &Path) -> io::Result<Option<crate::Stat>> {
+        let found = fs::symlink_metadata(file)?;
+        Ok(found.is_file().then(|| stat_of(&found)))
+    }
+}
+
 pub(crate) fn stat_of(found: &fs::Metadata) -> crate::Stat {
     #[cfg(unix)]
     {
@@ -195,4 +245,23 @@ pub(crate) fn stat_of(found: &fs::Metadata) -> crate::Stat {
 #[cfg(unix)]
 fn nanos(seconds: i64, nanos: i64) -> i64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_one_stat_however_it_is_looked_at() {
+        let folder = tempfile::tempdir().expect("temp");
+        let file = folder.path().join("a.md");
+        fs::write(&file, "a").expect("write");
+        let known = stat_of(&fs::symlink_metadata(&file).expect("metadata"));
+        let open = Folder::open(folder.path()).expect("open");
+        assert_eq!(open.stat(&file).expect("stat"), Some(known));
+        assert_eq!(open.stat(folder.path()).ok().flatten(), None);
+        assert!(is_absent(
+            &open.stat(&folder.path().join("b.md")).expect_err("none")
+        ));
+    }
 }

@@ -1,7 +1,7 @@
 -- $1: the moment that is looked at. $2: relations, joined by U+001F; '' = all.
 -- `alive`: pages that exist at that moment for the caller, in the base.
 WITH RECURSIVE alive AS MATERIALIZED (
-  SELECT page_no, path, skill, at_first, page_type, frontmatter FROM pages
+  SELECT page_no, path, skill, at_first FROM pages
   WHERE valid_from <= $1::BIGINT AND $1::BIGINT < valid_to AND scenario IS NULL
     AND page_no NOT IN (SELECT page_no FROM hidden)
 ),

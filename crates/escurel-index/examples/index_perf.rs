@@ -1,4 +1,4 @@
-//! What the directory and the DuckDB file cost. `perf [pages]`, default 100000.
+//! What the directory and the DuckDB file cost. `index_perf [pages]`, default 100000.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use escurel_index::{
-    BlockRow, Directory, Duck, EntryDraft, Facts, LinkFact, Order, Scope, VersionChange,
+    BlockRow, Directory, Duck, EntryDraft, Facts, LinkFact, Order, Scope, VersionChange, Walk,
 };
 use escurel_md::{BlockKind, Layout, LinkKind, Wikilink, parse};
 use escurel_store::{ObjectId, Uid};
@@ -235,8 +235,17 @@ fn duck(
     let mid = changes[changes.len() / 2].no;
     for _ in 0..2 {
         let start = Instant::now();
-        let hops = duck.ancestry(mid, true, &[], 5, None, &hidden)?;
-        say("ancestry, 5 hops", start, 1);
+        let walk = Walk {
+            start: mid,
+            up: true,
+            relations: &[],
+            max_hops: 5,
+        };
+        let hops = duck.walk(&walk, i64::MAX - 1, &hidden)?;
+        say("walk in the past, 5 hops", start, 1);
+        let start = Instant::now();
+        black_box(dir.walk(&walk, &Scope::ALL));
+        say("walk now, 5 hops", start, 1);
         println!("{:<42}{:>12}", "  hops", hops.len());
     }
     let start = Instant::now();

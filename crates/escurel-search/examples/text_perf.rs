@@ -1,4 +1,4 @@
-//! Times the index on a generated corpus: `perf [pages]`. Words follow Zipf's
+//! Times the index on a generated corpus: `text_perf [pages]`. Words follow Zipf's
 //! law; one thread searches.
 
 use std::time::{Duration, Instant};
