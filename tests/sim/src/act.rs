@@ -251,10 +251,11 @@ impl World {
         // A crash may bring back what this write put in place.
         self.model.may_be(put.path, Some(new.to_vec()));
         match result {
-            Ok(written) if written.merged => self.acknowledge(&written),
+            Ok(written) if written.merged => self.acknowledge(&written)?,
             Ok(written) => self.acknowledge_text(&written, new.to_vec()),
-            Err(_) => Ok(()),
+            Err(_) => {}
         }
+        Ok(())
     }
 
     /// A write that ended without an answer is wholly there or wholly absent.
@@ -279,16 +280,16 @@ impl World {
 
     fn acknowledge(&mut self, written: &Written) -> Outcome {
         let text = self.file(&written.path)?.unwrap_or_default();
-        self.acknowledge_text(written, text)
+        self.acknowledge_text(written, text);
+        Ok(())
     }
 
-    fn acknowledge_text(&mut self, written: &Written, text: Vec<u8>) -> Outcome {
+    fn acknowledge_text(&mut self, written: &Written, text: Vec<u8>) {
         self.model.acknowledged.push(Acknowledged {
             path: written.path.clone(),
             version: written.version,
             text,
         });
-        Ok(())
     }
 
     fn file(&self, path: &str) -> Outcome<Option<Vec<u8>>> {

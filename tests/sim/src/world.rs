@@ -40,7 +40,7 @@ pub(crate) struct World {
 
 /// What a crash left.
 pub(crate) struct Survivor {
-    store: MemStore,
+    store: Arc<MemStore>,
     fate: Fate,
 }
 
@@ -92,7 +92,7 @@ impl World {
     }
 
     pub fn files(&self) -> Outcome<Files> {
-        files(&*self.store)
+        files(&self.store)
     }
 
     fn index(&self, n: u32) -> PathBuf {
@@ -125,7 +125,7 @@ impl World {
             }
             index::copy(&from, &to, Part::All)?;
             *out.lock() = Some(Survivor {
-                store: store.after(loss, env),
+                store: Arc::new(store.after(loss, env)),
                 fate,
             });
             Ok(())
@@ -146,7 +146,7 @@ impl World {
         let _ = fs::remove_dir_all(&to);
         index::copy(&self.index(self.indexes), &to, Part::All).map_err(text)?;
         Ok(Survivor {
-            store: self.store.after(loss, self.env()),
+            store: Arc::new(self.store.after(loss, self.env())),
             fate,
         })
     }
@@ -160,7 +160,7 @@ impl World {
     ) -> Outcome<Option<Survivor>> {
         self.trap.disarm();
         self.kb.close();
-        self.store = Arc::new(survivor.store);
+        self.store = survivor.store;
         self.indexes += 1;
         let index = self.index(self.indexes);
         survivor

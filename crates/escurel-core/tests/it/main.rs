@@ -4,6 +4,7 @@
 
 mod broken;
 mod crash;
+mod losses;
 mod outside;
 mod reads;
 mod rebuild;

@@ -29,6 +29,31 @@ fn filled(c: &Corpus) -> (tempfile::TempDir, Duck) {
 }
 
 #[test]
+fn a_plan_made_over_other_rows_still_answers_rightly() {
+    let folder = tempfile::tempdir().expect("temp");
+    let (duck, _) = open(folder.path());
+    let mut c = Corpus::vault(&[]);
+    assert_eq!(duck.differences(&c.dir).expect("verify"), []);
+    for text in ["one [[a]]\n", "two\n", "three [[b]]\n"] {
+        c.put("a.md", text);
+        fill(&duck, &c);
+        assert_eq!(duck.differences(&c.dir).expect("verify"), []);
+    }
+}
+
+#[test]
+fn a_link_is_resolved_anew_when_its_target_gets_a_twin() {
+    let mut c = Corpus::vault(&[
+        ("a.md", "[[target]]\n"),
+        ("target.md", "---\nid: same\n---\n"),
+    ]);
+    let (_folder, duck) = filled(&c);
+    c.put("other.md", "---\nid: same\n---\n");
+    fill(&duck, &c);
+    assert_eq!(duck.differences(&c.dir).expect("verify"), []);
+}
+
+#[test]
 fn history_of_a_page() {
     let mut c = Corpus::vault(&[
         ("a.md", "---\nat: 2026-01-01\nrel: '[[b]]'\n---\none\n"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use escurel_store::{Env, Failpoints, MemStore, Store, conformance::version};
+use escurel_store::{Env, Failpoints, Loss, MemStore, Store, conformance::version};
 
 use crate::support::{self, all, files, open, open_small};
 
@@ -267,6 +267,31 @@ fn memory_forgets_what_was_not_synced() {
     store
         .object(&all(&store)[2].content.unwrap().object)
         .unwrap();
+}
+
+#[test]
+fn what_a_killed_process_did_not_sync_is_synced_by_the_next() {
+    for point in ["journal.before_object_fsync", "journal.before_record_fsync"] {
+        let pausing = Arc::new(Pausing::new(point));
+        let store = MemStore::new(Env {
+            failpoints: pausing.clone(),
+            ..support::env()
+        });
+        fill(&store, 1);
+        pausing.armed.store(true, Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            scope.spawn(|| store.append(vec![version("a.md", 2, b"two")]));
+            pausing.arrived.1.recv().unwrap();
+            let next = store.after(Loss::Kill, support::env());
+            let seen = all(&next);
+            next.set_applied(next.head()).unwrap();
+            let last = next.after(Loss::Power { torn: 0 }, support::env());
+            last.writable().unwrap();
+            assert_eq!(all(&last), seen, "{point}");
+            assert!(last.verify_journal().clean(), "{point}");
+            pausing.go_on.0.send(()).unwrap();
+        });
+    }
 }
 
 #[test]
