@@ -107,6 +107,9 @@ codes! {
     ContentErased "content_erased" Caller 410
         "This content was erased."
         "Read another version.";
+    FolderNotServed "folder_not_served" Caller 404
+        "The folder has not been served yet, so there is nothing to look after."
+        "Name another folder, or serve this one first: escurel serve FOLDER.";
     Indexing "indexing" Later 503
         "The folder is still being indexed."
         "Repeat in a moment; /readyz tells when it is done.";
@@ -122,9 +125,6 @@ codes! {
     JournalBroken "journal_broken" Operator 503
         "The journal has a broken record, so writes are refused."
         "Run escurel verify to see where.";
-    FolderNotServed "folder_not_served" Caller 404
-        "The folder has not been served yet, so there is nothing to look after."
-        "Name another folder, or serve this one first: escurel serve FOLDER.";
     StoreLocked "store_locked" Operator 409
         "Another process owns this folder."
         "Stop it, or talk to it at the address given.";
