@@ -11,7 +11,7 @@ fn setting(name: &str, default: u64) -> u64 {
 
 #[test]
 fn any_interleaving_of_writes_edits_and_crashes_keeps_its_promises() {
-    let seeds = setting("ESCUREL_SIM_SEEDS", 24);
+    let seeds = setting("ESCUREL_SIM_SEEDS", 20);
     let steps = setting("ESCUREL_SIM_STEPS", 20) as u32;
     let next = AtomicU64::new(setting("ESCUREL_SIM_FIRST", 0));
     let end = next.load(Ordering::Relaxed) + seeds;
