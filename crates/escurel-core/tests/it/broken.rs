@@ -102,6 +102,7 @@ fn with_a_broken_journal_pages_are_what_their_files_say() {
         assert_eq!(kb.put_page(&me(), &put).unwrap_err().code, Code::ReadOnly);
         assert!(!kb.verify(&me()).unwrap().findings.is_empty());
         kb.close();
+        drop(kb);
         let refused = Kb::forget_index(&vault.folder(), &vault.options()).unwrap_err();
         assert_eq!(refused.code, Code::JournalBroken);
     }
