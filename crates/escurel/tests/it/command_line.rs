@@ -185,7 +185,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
         (done.status.code(), String::from_utf8(done.stderr).unwrap())
     };
     let folder = ["--folder", place.vault()];
-    let server = Server::start(&place, &[place.vault()]);
+    let mut server = Server::start(&place, &[place.vault()]);
     server.wait_ready();
     server.signal("TERM");
     assert_eq!(server.exit_code(), Some(0));
