@@ -232,7 +232,7 @@ fn commands_cover_every_argument() {
         .map(|(_, line)| line.as_str())
         .collect();
     assert!(
-        lines.contains(&"search 'notice period' --page-id '[[customer::acme-corp]]'"),
+        lines.contains(&"search 'prices per harbour' --page-id '[[customer::acme-corp]]'"),
         "{lines:?}"
     );
 }
