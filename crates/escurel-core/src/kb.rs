@@ -102,8 +102,7 @@ fn default_cache_home() -> PathBuf {
 pub struct Kb {
     core: Arc<Core>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Deleted in the end.
-    scratch: Option<PathBuf>,
+    scratch: Option<Scratch>,
 }
 
 impl Deref for Kb {
@@ -164,8 +163,8 @@ impl Kb {
             return Kb::start(parts, recovered, progress, None);
         };
         // What was derived from the journal is kept for when it is whole again.
-        let scratch = new_scratch();
-        let parts = parts.without_journal(&scratch, why)?;
+        let scratch = Scratch::new();
+        let parts = parts.without_journal(&scratch.0, why)?;
         Kb::start(parts, recover::fresh(), progress, Some(scratch))
     }
 
@@ -175,8 +174,8 @@ impl Kb {
     /// # Errors
     /// `folder_not_found`, `io_error`.
     pub fn glance(folder: &Path, options: OpenOptions) -> Result<Arc<Kb>> {
-        let scratch = new_scratch();
-        let paths = Paths::aside(folder, options.tenant(), &scratch)?;
+        let scratch = Scratch::new();
+        let paths = Paths::aside(folder, options.tenant(), &scratch.0)?;
         let parts = Parts::of(paths, &options)?;
         Kb::start(parts, recover::fresh(), Progress::default(), Some(scratch))
     }
@@ -234,7 +233,7 @@ impl Kb {
         parts: Parts,
         recovered: Recovered,
         progress: Progress,
-        scratch: Option<PathBuf>,
+        scratch: Option<Scratch>,
     ) -> Result<Arc<Kb>> {
         let core = put_together(parts, recovered, progress)?;
         let threads = Mutex::new(crate::maintain::start(&core)?);
@@ -285,7 +284,7 @@ impl Kb {
         self.core.save();
         self.core.sql.close();
         if let Some(scratch) = &self.scratch {
-            let _ = std::fs::remove_dir_all(scratch);
+            scratch.remove();
         }
     }
 }
@@ -346,8 +345,23 @@ pub(crate) fn broken(files: &FsStore, derived: u64) -> Option<StoreError> {
     files.broken_after(after)
 }
 
-fn new_scratch() -> PathBuf {
-    std::env::temp_dir().join(format!("escurel-{}", ulid::Ulid::generate()))
+/// A folder that is deleted in the end, also of an opening that failed.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Scratch {
+        Scratch(std::env::temp_dir().join(format!("escurel-{}", ulid::Ulid::generate())))
+    }
+
+    fn remove(&self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.remove();
+    }
 }
 
 /// Whoever keeps notes beside `tenants/` may think that they are served.

@@ -109,6 +109,26 @@ fn with_a_broken_journal_pages_are_what_their_files_say() {
 }
 
 #[test]
+fn an_older_text_is_not_shown_when_the_journal_breaks_meanwhile() {
+    let vault = closed();
+    let kb = vault.open();
+    break_record(&vault, 1);
+    assert!(!kb.verify(&me()).unwrap().findings.is_empty());
+    assert!(kb.readable().is_ok(), "what is held is what the files say");
+    vault.write("a.md", "# A\n\nbilby\n");
+    eventually("the refusal", || kb.readable().is_err());
+    let refused = kb.page_text(&me(), "a.md").unwrap_err();
+    assert_eq!(refused.code, Code::JournalBroken);
+    let status = kb.phase();
+    assert!(!status.ready && status.phase == "journal_broken");
+    assert!(!kb.verify(&me()).unwrap().findings.is_empty());
+    kb.close();
+    drop(kb);
+    let kb = vault.open();
+    assert_eq!(found(&kb, "bilby"), ["a.md"]);
+}
+
+#[test]
 fn without_its_journal_a_folder_begins_a_new_history() {
     let vault = closed();
     fs::remove_file(vault.path("b.md")).unwrap();
