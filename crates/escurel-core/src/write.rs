@@ -231,7 +231,8 @@ impl Core {
         let record = self.publish_version(ticket, old, parsed, stat)?;
         match outcome {
             Ok(outcome) => Ok((record, outcome)),
-            // The text is safe in the journal; the file follows at the next start at the latest.
+            // The caller knows that it failed. The text stays in history; the page is what its
+            // file says as soon as that is looked at again.
             Err(error) => Err(Refusal::from(error).at(path)),
         }
     }
