@@ -182,6 +182,7 @@ async fn drive(cli: &Cli, server: &Server, corpus: &Corpus) -> Result<Report> {
     report.rss_start = server.resident();
     ops::mixed(&answered, server, cli.mixed).await?;
     report.rss_after_mixed = server.resident();
+    report.rss_mapped = server.resident_mapped();
     report.rss_peak = server.resident_peak();
     bare.stop()?;
     Ok(report)

@@ -42,6 +42,8 @@ pub struct Report {
     pub edit_to_search: Latency,
     pub rss_start: u64,
     pub rss_after_mixed: u64,
+    /// Of `rss_after_mixed`, mapped files.
+    pub rss_mapped: u64,
     pub rss_peak: u64,
     /// Bytes below `.escurel/`, by its folders.
     pub disk: Vec<(String, u64)>,
@@ -76,9 +78,10 @@ impl Report {
             self.edit_to_search.p50_ms, self.edit_to_search.p95_ms, self.edit_to_search.n
         );
         println!(
-            "resident: {:.0} MB, after mixed calls {:.0} MB, peak {:.0} MB",
+            "resident: {:.0} MB, after mixed calls {:.0} MB (of these {:.0} MB mapped files), peak {:.0} MB",
             mb(self.rss_start),
             mb(self.rss_after_mixed),
+            mb(self.rss_mapped),
             mb(self.rss_peak)
         );
         let all: u64 = self.disk.iter().map(|(_, bytes)| bytes).sum();

@@ -118,6 +118,11 @@ impl Server {
         self.status_bytes("VmRSS:")
     }
 
+    /// The part of [`Server::resident`] that is mapped files: page cache, given back when others need it.
+    pub fn resident_mapped(&self) -> u64 {
+        self.status_bytes("RssFile:")
+    }
+
     pub fn resident_peak(&self) -> u64 {
         self.status_bytes("VmHWM:")
     }

@@ -308,6 +308,28 @@ pub struct Status {
     pub warnings: Vec<String>,
 }
 
+impl Status {
+    /// Everything an operator should know, a sentence each.
+    pub fn notices(&self) -> Vec<String> {
+        /// Of files that cannot be read, so many are named.
+        const NAMED: usize = 5;
+        let mut notices = self.warnings.clone();
+        let named = self.unreadable.iter().take(NAMED);
+        notices.extend(named.map(|(path, reason)| format!("{path} cannot be read: {reason}")));
+        if self.unreadable.len() > NAMED {
+            let more = self.unreadable.len() - NAMED;
+            notices.push(format!("and {more} more that cannot be read"));
+        }
+        if self.held_deletions > 0 {
+            notices.push(format!(
+                "{} files vanished at once; their pages are kept until they return or `escurel confirm-deletions` says so",
+                self.held_deletions
+            ));
+        }
+        notices
+    }
+}
+
 /// Result of comparing files, journal and index.
 #[derive(Clone, Debug, Default)]
 pub struct VerifyReport {

@@ -111,6 +111,13 @@ struct Behind {
 /// Disks write whole sectors or nothing of them.
 const SECTOR: usize = 512;
 
+/// Pages that records tell of, in order of first appearance.
+#[derive(Default)]
+struct Told {
+    pages: HashMap<Uid, Replayed>,
+    order: Vec<Uid>,
+}
+
 /// A page as its records tell it.
 struct Replayed {
     last_version: Option<Record>,
@@ -129,8 +136,8 @@ impl Core {
         let head = self.store.head();
         // Texts of records that are replayed now are indexed by the replay.
         let (indexed, loaded) = (self.text.committed_seq(), state.seq);
-        let (pages, order, unsettled) = self.gather(state)?;
-        self.apply_replay(state, &pages, &order)?;
+        let (told, unsettled) = self.gather(state)?;
+        self.apply_replay(state, &told)?;
         self.index_missing_texts(state, indexed, loaded)?;
         state.seq = head;
         self.show(state);
@@ -143,16 +150,16 @@ impl Core {
         self.roll_forward(state, &unsettled)
     }
 
-    /// The journal after the directory's sequence number, page by page, in order of first appearance.
-    fn gather(&self, state: &LaneState) -> Result<(HashMap<Uid, Replayed>, Vec<Uid>, Unsettled)> {
+    /// The journal after the directory's sequence number.
+    fn gather(&self, state: &LaneState) -> Result<(Told, Unsettled)> {
         let applied = self.store.applied();
-        let mut pages: HashMap<Uid, Replayed> = HashMap::new();
-        let (mut order, mut unsettled) = (Vec::new(), Unsettled::new());
+        let (mut told, mut unsettled) = (Told::default(), Unsettled::new());
         for record in self.store.records(state.seq) {
             let record = record?;
             let Some(uid) = record.uid else { continue };
             if record.seq > applied && sql::origin(&record) == "write" {
-                let before = pages
+                let before = told
+                    .pages
                     .get(&uid)
                     .and_then(|p| p.last_version.as_ref()?.content)
                     .map(|c| c.object);
@@ -162,25 +169,15 @@ impl Core {
                 behind.texts.extend(before);
                 behind.written.extend(record.content.map(|c| c.object));
             }
-            if !pages.contains_key(&uid) {
-                order.push(uid);
-            }
-            note(
-                pages.entry(uid).or_insert_with(|| Replayed::of(&record)),
-                record,
-            );
+            told.note(uid, record);
         }
-        Ok((pages, order, unsettled))
+        Ok((told, unsettled))
     }
 
-    fn apply_replay(
-        &self,
-        state: &mut LaneState,
-        pages: &HashMap<Uid, Replayed>,
-        order: &[Uid],
-    ) -> Result<()> {
-        self.progress.expect(order.len() as u64);
-        for chunk in order.chunks(CHUNK) {
+    fn apply_replay(&self, state: &mut LaneState, told: &Told) -> Result<()> {
+        let pages = &told.pages;
+        self.progress.expect(told.order.len() as u64);
+        for chunk in told.order.chunks(CHUNK) {
             let dir = state.dir.clone();
             let parsed: Vec<Option<Parsed>> = chunk
                 .par_iter()
@@ -209,21 +206,15 @@ impl Core {
 
     /// Publishes records whose writer did not come to it.
     pub(crate) fn replay_records(&self, state: &mut LaneState, records: &[Record]) -> Work {
-        let mut pages: HashMap<Uid, Replayed> = HashMap::new();
-        let mut order = Vec::new();
+        let mut told = Told::default();
         for record in records {
-            let Some(uid) = record.uid else { continue };
-            if !pages.contains_key(&uid) {
-                order.push(uid);
+            if let Some(uid) = record.uid {
+                told.note(uid, record.clone());
             }
-            note(
-                pages.entry(uid).or_insert_with(|| Replayed::of(record)),
-                record.clone(),
-            );
         }
         let mut work = Work::default();
-        for uid in order {
-            if let Some(page) = pages.get(&uid)
+        for uid in told.order {
+            if let Some(page) = told.pages.get(&uid)
                 && let Some(parsed) = self.parse_replayed(&state.dir, uid, page)
             {
                 self.replay_page(state, uid, page, &parsed, &mut work, false);
@@ -380,6 +371,16 @@ fn is_torn(found: &[u8], text: &[u8]) -> bool {
     found.len() <= text.len() && end.is_multiple_of(SECTOR) && text.starts_with(&found[..end])
 }
 
+impl Told {
+    fn note(&mut self, uid: Uid, record: Record) {
+        let page = self.pages.entry(uid).or_insert_with(|| {
+            self.order.push(uid);
+            Replayed::of(&record)
+        });
+        page.note(record);
+    }
+}
+
 impl Replayed {
     fn of(record: &Record) -> Replayed {
         Replayed {
@@ -390,23 +391,23 @@ impl Replayed {
             deleted: false,
         }
     }
-}
 
-fn note(page: &mut Replayed, record: Record) {
-    match record.kind {
-        Kind::PageVersion => {
-            page.missing = false;
-            page.deleted = false;
-            page.last_version = Some(record.clone());
-            page.last_move = None;
+    fn note(&mut self, record: Record) {
+        match record.kind {
+            Kind::PageVersion => {
+                self.missing = false;
+                self.deleted = false;
+                self.last_version = Some(record.clone());
+                self.last_move = None;
+            }
+            Kind::PageMoved => self.last_move = Some(record.clone()),
+            Kind::PageMissing => self.missing = true,
+            Kind::PageFound => self.missing = false,
+            Kind::PageDeleted => self.deleted = true,
+            _ => {}
         }
-        Kind::PageMoved => page.last_move = Some(record.clone()),
-        Kind::PageMissing => page.missing = true,
-        Kind::PageFound => page.missing = false,
-        Kind::PageDeleted => page.deleted = true,
-        _ => {}
+        self.last = record;
     }
-    page.last = record;
 }
 
 #[cfg(test)]

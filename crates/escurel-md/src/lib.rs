@@ -18,7 +18,8 @@ mod page;
 mod parse;
 mod path;
 #[cfg(feature = "planted-panic")]
-mod planted;
+#[doc(hidden)]
+pub mod planted;
 mod schema;
 mod units;
 mod validate;

@@ -7,6 +7,8 @@
 mod envelope;
 mod era;
 mod fixtures;
+#[cfg(test)]
+mod hostile;
 mod methods;
 mod percent;
 mod reply;

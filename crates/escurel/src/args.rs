@@ -90,6 +90,9 @@ fn setting(key: &escurel_server::config::Key) -> Arg {
 
 /// Settings given as flags, by key.
 pub fn flags(given: &ArgMatches) -> Vec<(&'static str, String)> {
+    if let Some((_, inner)) = given.subcommand() {
+        return flags(inner);
+    }
     let mut flags = Vec::new();
     for key in KEYS.iter().filter(|key| !key.flag.is_empty()) {
         if !matches!(given.try_contains_id(key.name), Ok(true)) {
@@ -134,6 +137,12 @@ fn folder() -> Arg {
         .help("Folder to work on; by default ESCUREL_DATA_DIR, else the current one or the nearest above it that has been served")
 }
 
+/// Where the knowledge base is: folder and, in a data directory, tenant.
+fn place() -> Vec<Arg> {
+    let tenant = KEYS.iter().find(|key| key.name == "tenant").map(setting);
+    [folder()].into_iter().chain(tenant).collect()
+}
+
 fn json() -> Arg {
     Arg::new("json")
         .long("json")
@@ -144,28 +153,28 @@ fn json() -> Arg {
 fn rebuild() -> Command {
     Command::new("rebuild")
         .about("Derive the whole index again from files and history")
-        .arg(folder())
+        .args(place())
         .arg(json())
 }
 
 fn verify() -> Command {
     Command::new("verify")
         .about("Compare files, history and index; exit code 1 names what disagrees")
-        .arg(folder())
+        .args(place())
         .arg(json())
 }
 
 fn confirm_deletions() -> Command {
     Command::new("confirm-deletions")
         .about("Let deletions happen that were held because too many files vanished at once")
-        .arg(folder())
+        .args(place())
         .arg(json())
 }
 
 fn journal() -> Command {
     let export = Command::new("export")
         .about("Write the history as JSON lines that independent verifiers accept")
-        .arg(folder())
+        .args(place())
         .arg(
             Arg::new("out")
                 .long("out")
@@ -213,7 +222,7 @@ fn tool(spec: &CommandSpec) -> Command {
     command
         .args(spec.positional.iter().map(|arg| argument(arg, true)))
         .args(spec.flags.iter().map(|arg| argument(arg, false)))
-        .arg(folder())
+        .args(place())
         .arg(json())
 }
 
@@ -275,5 +284,11 @@ mod tests {
         );
         let matches = command().get_matches_from(["escurel", "verify"]);
         assert!(flags(matches.subcommand().unwrap().1).is_empty());
+        for line in ["search x --tenant acme", "journal export --tenant acme"] {
+            let words = ["escurel"].into_iter().chain(line.split(' '));
+            let matches = command().get_matches_from(words);
+            let named = vec![("tenant", "acme".to_owned())];
+            assert_eq!(flags(matches.subcommand().unwrap().1), named, "{line}");
+        }
     }
 }

@@ -38,7 +38,7 @@ pub fn text(folder: &Path, program: &Path, status: &Status, addresses: &Addresse
         status.broken_links,
         findings(status),
     );
-    for warning in warnings(status) {
+    for warning in status.notices() {
         out.push_str(&format!("  warning: {warning}\n"));
     }
     let url = addresses.mcp();
@@ -58,31 +58,6 @@ fn findings(status: &Status) -> String {
         0 => String::new(),
         pages => format!(", {pages} pages with findings"),
     }
-}
-
-fn warnings(status: &Status) -> Vec<String> {
-    let mut warnings = status.warnings.clone();
-    const SHOWN: usize = 5;
-    warnings.extend(
-        status
-            .unreadable
-            .iter()
-            .take(SHOWN)
-            .map(|(path, reason)| format!("{path} cannot be read: {reason}")),
-    );
-    if status.unreadable.len() > SHOWN {
-        warnings.push(format!(
-            "and {} more that cannot be read",
-            status.unreadable.len() - SHOWN
-        ));
-    }
-    if status.held_deletions > 0 {
-        warnings.push(format!(
-            "{} files vanished at once; their pages are kept until they return or `escurel confirm-deletions` says so",
-            status.held_deletions
-        ));
-    }
-    warnings
 }
 
 /// The exact text to paste, for clients that connect and for those that start their own.

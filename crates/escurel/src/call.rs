@@ -16,28 +16,24 @@ use crate::progress;
 /// An owner that is just starting or ending has this long.
 const SETTLE: Duration = Duration::from_secs(5);
 
-pub enum Reached {
-    /// Nobody else has it: it is open here, and ready.
-    Here(Arc<Kb>),
+/// Whom a command turned to.
+pub enum Reached<T> {
+    /// The folder's owner, over its socket.
     Owner(std::path::PathBuf),
+    /// Nobody: the work was done here.
+    Here(T),
 }
 
 /// How a folder without an owner is opened: [`boot::open`] or one of its kin.
 pub type Open = fn(&Config, &Path) -> Result<Arc<Kb>, Refusal>;
 
-pub fn reach(config: &Config, folder: &Path, open: Open) -> Result<Reached, Failure> {
-    match owner_or(config, folder, open)? {
-        Either::Owner(socket) => Ok(Reached::Owner(socket)),
-        Either::Done(kb) => {
-            progress::wait(&kb);
-            Ok(Reached::Here(kb))
-        }
+/// The owner, or the folder opened here and ready.
+pub fn reach(config: &Config, folder: &Path, open: Open) -> Result<Reached<Arc<Kb>>, Failure> {
+    let reached = owner_or(config, folder, open)?;
+    if let Reached::Here(kb) = &reached {
+        progress::wait(kb);
     }
-}
-
-pub enum Either<T> {
-    Owner(std::path::PathBuf),
-    Done(T),
+    Ok(reached)
 }
 
 /// The owner's socket, or what `work` makes of the folder that has none.
@@ -45,17 +41,17 @@ pub fn owner_or<T>(
     config: &Config,
     folder: &Path,
     work: impl Fn(&Config, &Path) -> Result<T, Refusal>,
-) -> Result<Either<T>, Failure> {
+) -> Result<Reached<T>, Failure> {
     let deadline = Instant::now() + SETTLE;
     loop {
         // A folder that was never served has no owner.
         if let Ok(socket) = boot::served_socket(config, folder)
             && listens(&socket)
         {
-            return Ok(Either::Owner(socket));
+            return Ok(Reached::Owner(socket));
         }
         match work(config, folder) {
-            Ok(done) => return Ok(Either::Done(done)),
+            Ok(done) => return Ok(Reached::Here(done)),
             Err(refusal) if refusal.code == Code::StoreLocked && Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(50));
             }

@@ -9,6 +9,13 @@ static FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/demo.rs"));
 
 /// The data directory with the demo, written on first use.
 pub fn data_dir(env: impl Fn(&str) -> Option<String>) -> io::Result<PathBuf> {
+    let demo = place(env)?;
+    unpack(&demo.join("tenants").join("demo"))?;
+    Ok(demo)
+}
+
+/// Where the demo is or would be.
+pub fn place(env: impl Fn(&str) -> Option<String>) -> io::Result<PathBuf> {
     let set = |name: &str| {
         env(name)
             .filter(|value| !value.is_empty())
@@ -18,9 +25,7 @@ pub fn data_dir(env: impl Fn(&str) -> Option<String>) -> io::Result<PathBuf> {
     let base = base.ok_or_else(|| {
         io::Error::other("neither XDG_DATA_HOME nor HOME is set, so name a folder to serve")
     })?;
-    let demo = base.join("escurel").join("demo");
-    unpack(&demo.join("tenants").join("demo"))?;
-    Ok(demo)
+    Ok(base.join("escurel").join("demo"))
 }
 
 /// Into a folder beside, then in one step: half a demo is never served.

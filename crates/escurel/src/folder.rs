@@ -51,11 +51,21 @@ pub fn to_ask(given: &ArgMatches, config: &Config) -> Result<PathBuf, Failure> {
     }
     let home = std::env::var_os("HOME").map(PathBuf::from);
     if here.parent().is_none() || Some(&here) == home.as_ref() {
-        return Err(Failure::usage(
-            "folder_unclear: The current folder has not been served yet and is too large a guess. Name one with --folder.",
-        ));
+        return Err(unclear(&here));
     }
     Ok(here)
+}
+
+fn unclear(here: &Path) -> Failure {
+    let demo = demo::place(|name| std::env::var(name).ok()).ok();
+    let example = match demo.filter(|demo| demo.is_dir()) {
+        Some(demo) => format!("for the demo, --folder {}", demo.display()),
+        None => "for example --folder ~/notes".to_owned(),
+    };
+    Failure::usage(format!(
+        "folder_unclear: {} has not been served yet and is too large a guess. Name a folder, {example}.",
+        here.display()
+    ))
 }
 
 fn absolute(path: &Path, may_be_missing: bool) -> Result<PathBuf, Failure> {

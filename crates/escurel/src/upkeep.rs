@@ -12,7 +12,7 @@ use escurel_server::config::Config;
 use escurel_server::{boot, upkeep};
 use serde_json::{Value, json};
 
-use crate::call::{self, Either, Reached};
+use crate::call::{self, Reached};
 use crate::failure::Failure;
 use crate::{folder, progress, show};
 
@@ -49,8 +49,8 @@ pub fn rebuild(config: Config, given: &ArgMatches) -> Result<ExitCode, Failure> 
 pub fn verify(config: Config, given: &ArgMatches) -> Result<ExitCode, Failure> {
     let folder = folder::to_ask(given, &config)?;
     let report = match call::owner_or(&config, &folder, boot::verify)? {
-        Either::Owner(socket) => call::ask(&socket, "/local/verify", &json!({}))?,
-        Either::Done(report) => upkeep::verified(&report),
+        Reached::Owner(socket) => call::ask(&socket, "/local/verify", &json!({}))?,
+        Reached::Here(report) => upkeep::verified(&report),
     };
     if given.get_flag("json") || !show::for_people(given) {
         show::json(&report);

@@ -189,7 +189,7 @@ pub async fn readyz(State(app): State<App>) -> Response {
         "total": status.total,
         "pages": status.pages,
         "held_deletions": status.held_deletions,
-        "warnings": status.warnings,
+        "warnings": status.notices(),
     });
     json_response(if status.ready { 200 } else { 503 }, body.to_string())
 }

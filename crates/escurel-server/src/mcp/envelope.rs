@@ -62,6 +62,7 @@ pub fn parse(body: &[u8]) -> Result<Message, Malformed> {
     let Some(Value::String(method)) = raw.method else {
         return Err(invalid(id, "The message lacks a method name."));
     };
+    planted(&method);
     let params = match raw.params {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(params)) => params,
@@ -72,6 +73,14 @@ pub fn parse(body: &[u8]) -> Result<Message, Malformed> {
         None => Message::Notification,
     })
 }
+
+#[cfg(feature = "planted-panic")]
+fn planted(method: &str) {
+    escurel_md::planted::check(method, *b"mc!");
+}
+
+#[cfg(not(feature = "planted-panic"))]
+fn planted(_: &str) {}
 
 /// MCP ids are strings or integers.
 fn id_text(id: &Value) -> Result<String, &'static str> {
