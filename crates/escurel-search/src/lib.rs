@@ -9,6 +9,7 @@
 mod analysis;
 mod api;
 mod census;
+mod embed;
 mod house;
 mod index;
 mod lanes;
@@ -16,12 +17,14 @@ mod open;
 mod query;
 mod schema;
 mod snippet;
+pub mod vectors;
 mod view;
 
 pub use api::{
     AdmitAll, Answer, Candidates, Doc, DocUnit, Generation, Hit, Lane, LaneState, MAX_K, MAX_TEXTS,
     OpenState, Query, SCHEMA_VERSION, SearchError, Stats, UnitBlock,
 };
+pub use embed::{EmbedError, Embedder, Purpose, QueryVector, QueryVectors};
 pub use index::{Opened, Snapshot, TextIndex};
 
 /// Runs work on the index's files. tantivy asserts what it expects of them, so

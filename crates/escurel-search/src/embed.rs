@@ -1,0 +1,60 @@
+//! What turns text into vectors: the seam that every provider fills.
+
+use std::sync::Arc;
+
+/// A model that texts are embedded with. Vectors have unit length.
+pub trait Embedder: Send + Sync + 'static {
+    /// Names model and weights: vectors of different ids never meet.
+    fn id(&self) -> &str;
+
+    fn dimensions(&self) -> usize;
+
+    /// One vector of [`Embedder::dimensions`] per text, in order.
+    ///
+    /// # Errors
+    /// [`EmbedError`]; nothing is embedded then.
+    fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError>;
+
+    /// How far the model understands a query, 0 to 1.
+    fn trust(&self, _query: &str) -> f32 {
+        1.0
+    }
+
+    /// So many texts are embedded in one call at best.
+    fn batch(&self) -> usize {
+        16
+    }
+}
+
+/// Some models embed questions and texts differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    Document,
+    Query,
+}
+
+/// Why texts have no vectors.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EmbedError {
+    /// Worth another try later: network, rate limit, a server that starts.
+    #[error("{0}")]
+    Retry(String),
+    /// Will fail again until somebody changes the settings.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// The vectors of one query's phrasings, and the index that they are looked up in.
+#[derive(Clone)]
+pub struct QueryVectors {
+    pub snapshot: Arc<crate::vectors::Snapshot>,
+    /// One per text of the query; absent where the model is not trusted.
+    pub vectors: Vec<Option<QueryVector>>,
+}
+
+#[derive(Clone)]
+pub struct QueryVector {
+    pub vector: Arc<[f32]>,
+    /// 0 to 1: what the model's opinion counts.
+    pub trust: f32,
+}
