@@ -36,6 +36,16 @@ impl Parsed {
         self.page.blocks.iter().map(row).collect()
     }
 
+    /// One text per unit, as it is embedded.
+    pub fn meaning_texts(&self) -> Vec<String> {
+        let page = &self.page;
+        let text = |unit: &escurel_md::Unit| {
+            let body = page.text.get(unit.span.clone()).unwrap_or_default();
+            format!("{}\n{}", context(page, unit), body.trim())
+        };
+        units(page).iter().map(text).collect()
+    }
+
     /// The text index entry of this version.
     pub fn doc(&self, no: u32, seq: u64, from: i64) -> Doc {
         let page = &self.page;
@@ -55,6 +65,25 @@ impl Parsed {
                 .collect(),
         }
     }
+}
+
+/// What stands before a unit's text when it is embedded: a passage means little
+/// without the page, the headings and the day it belongs to.
+fn context(page: &Page, unit: &escurel_md::Unit) -> String {
+    let mut context = page.title.clone();
+    if !unit.headings.is_empty() && unit.headings != page.title {
+        context.push_str(" › ");
+        context.push_str(
+            unit.headings
+                .strip_prefix(&format!("{} › ", page.title))
+                .unwrap_or(&unit.headings),
+        );
+    }
+    if let Some(Value::String(at)) = page.frontmatter.get("at") {
+        context.push_str(" · ");
+        context.push_str(at);
+    }
+    context
 }
 
 /// Names a page goes by besides its title.

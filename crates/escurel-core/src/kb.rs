@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use crate::lane::{Lane, LaneState};
 use crate::lately::Lately;
 use crate::maintain::{Signal, Signals};
+use crate::meaning::{Meaning, Vectors};
 use crate::progress::Progress;
 use crate::reconcile::deletions::Deletions;
 use crate::recover::Recovered;
@@ -36,6 +37,8 @@ pub struct OpenOptions {
     pub cache_home: Option<PathBuf>,
     /// Never write into the folder, even if it can be written.
     pub read_only: bool,
+    /// What finds pages by meaning.
+    pub vectors: Vectors,
 }
 
 impl Default for OpenOptions {
@@ -46,6 +49,7 @@ impl Default for OpenOptions {
             tenant: None,
             cache_home: None,
             read_only: false,
+            vectors: Vectors::default(),
         }
     }
 }
@@ -137,6 +141,7 @@ pub struct Core {
     pub(crate) signals: Signals,
     pub(crate) page_locks: PageLocks,
     pub(crate) lately: Lately,
+    pub(crate) meaning: Meaning,
     pub(crate) generation: u128,
     stop: AtomicBool,
 }
@@ -176,6 +181,10 @@ impl Kb {
     pub fn glance(folder: &Path, options: OpenOptions) -> Result<Arc<Kb>> {
         let scratch = Scratch::new();
         let paths = Paths::aside(folder, options.tenant(), &scratch.0)?;
+        let options = OpenOptions {
+            vectors: Vectors::Off("the folder is not served".to_owned()),
+            ..options
+        };
         let parts = Parts::of(paths, &options)?;
         Kb::start(parts, recover::fresh(), Progress::default(), Some(scratch))
     }
@@ -216,8 +225,25 @@ impl Kb {
         policy: Arc<dyn Policy>,
         index: &Path,
     ) -> Result<Arc<Kb>> {
+        Kb::stepped_with(store, layout, policy, index, Vectors::default())
+    }
+
+    /// [`Kb::stepped`] with vectors.
+    ///
+    /// # Errors
+    /// What recovery ends with.
+    pub fn stepped_with(
+        store: Arc<MemStore>,
+        layout: Layout,
+        policy: Arc<dyn Policy>,
+        index: &Path,
+        vectors: Vectors,
+    ) -> Result<Arc<Kb>> {
         std::fs::create_dir_all(index)?;
-        let parts = Parts::in_memory(store, layout, policy, index);
+        let parts = Parts {
+            vectors,
+            ..Parts::in_memory(store, layout, policy, index)
+        };
         let progress = Progress::default();
         let recovered = recover::load(index, &progress);
         let kb = Kb {
@@ -278,10 +304,12 @@ impl Kb {
             return;
         }
         self.core.signals.send(Signal::Stop);
+        self.core.meaning.stop();
         for thread in std::mem::take(&mut *self.threads.lock()) {
             let _ = thread.join();
         }
         self.core.save();
+        self.core.save_vectors();
         self.core.sql.close();
         if let Some(scratch) = &self.scratch {
             scratch.remove();
@@ -297,6 +325,7 @@ pub(crate) struct Parts {
     layout: Layout,
     pub index: PathBuf,
     policy: Arc<dyn Policy>,
+    vectors: Vectors,
 }
 
 impl Parts {
@@ -308,6 +337,7 @@ impl Parts {
             layout: layout_of(&paths),
             index: paths.index.clone(),
             policy: options.policy.clone(),
+            vectors: options.vectors.clone(),
             paths: Some(paths),
         })
     }
@@ -325,6 +355,7 @@ impl Parts {
             layout,
             index: index.to_owned(),
             policy,
+            vectors: Vectors::default(),
         }
     }
 
@@ -435,7 +466,9 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         layout,
         index,
         policy,
+        vectors,
     } = parts;
+    let meaning = Meaning::new(vectors, paths.as_ref().map(|paths| paths.cache.as_path()));
     store
         .warnings()
         .into_iter()
@@ -461,6 +494,7 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         signals: Signals::new(saved),
         page_locks: PageLocks::default(),
         lately: Lately::default(),
+        meaning,
         stop: AtomicBool::new(false),
         store,
         files,

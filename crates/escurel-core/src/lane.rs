@@ -148,12 +148,15 @@ impl Core {
             self.lane.turn.wait(&mut state);
         }
         let work = apply(&mut state);
+        let changed: Vec<PageNo> = work.docs.iter().map(|doc| PageNo(doc.page)).collect();
         work.stale
             .iter()
             .for_each(|(page, seq)| self.text.forget(page.0, *seq));
         let indexed = index_text(&self.text, work.docs, last.seq);
         state.seq = state.seq.max(last.seq);
         self.show(&mut state);
+        let gone = work.stale.iter().map(|(page, _)| *page);
+        self.meaning.changed(changed.into_iter().chain(gone));
         self.sql.send(Batch {
             changes: work.changes,
             relink: work.relink,

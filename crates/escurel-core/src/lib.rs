@@ -13,6 +13,7 @@ mod lane;
 mod lately;
 mod live;
 mod maintain;
+mod meaning;
 mod progress;
 mod read;
 mod reconcile;
@@ -26,5 +27,6 @@ mod write;
 
 pub use kb::{Core, FAILPOINTS, Kb, OpenOptions};
 pub use maintain::Chore;
+pub use meaning::Vectors;
 pub use refusal::{Audience, Code, Refusal, Result};
 pub use write::{Put, Written};

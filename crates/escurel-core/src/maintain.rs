@@ -37,6 +37,8 @@ pub enum Chore {
     Fold,
     /// Writes what makes the next start quick.
     Save,
+    /// Gives vectors to the pages that lack them.
+    Embed,
 }
 
 pub(crate) struct Signals {
@@ -89,20 +91,31 @@ const MANY_PATHS: usize = 1_000;
 const TICK: Duration = Duration::from_millis(100);
 
 pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
-    let core = core.clone();
+    let keeper = core.clone();
     let run = move || {
-        let failure = core.run().err();
+        let failure = keeper.run().err();
         if let Some(refusal) = &failure {
             tracing::error!("{refusal}");
-            core.progress.failed(refusal);
+            keeper.progress.failed(refusal);
         }
-        core.progress
+        keeper
+            .progress
             .end(failure.map(|refusal| refusal.to_string()));
     };
     let thread = std::thread::Builder::new()
         .name("escurel-keeper".into())
         .spawn(run);
-    Ok(vec![thread.map_err(Refusal::from)?])
+    let mut threads = vec![thread.map_err(Refusal::from)?];
+    if core.meaning.upkeep().is_some() {
+        for n in 0..crate::meaning::workers() {
+            let core = core.clone();
+            let thread = std::thread::Builder::new()
+                .name(format!("escurel-embed-{n}"))
+                .spawn(move || core.keep_meaning());
+            threads.push(thread.map_err(Refusal::from)?);
+        }
+    }
+    Ok(threads)
 }
 
 impl Core {
@@ -143,6 +156,7 @@ impl Core {
         self.progress.ready();
         self.view.load().dir.warm();
         self.save();
+        self.begin_meaning();
         Ok(())
     }
 
@@ -160,7 +174,13 @@ impl Core {
             }
             Chore::Settle => Ok(()),
             Chore::Fold => self.fold().and_then(|()| self.mark_applied()),
-            Chore::Save => self.try_save(&mut self.signals.saved.lock()),
+            Chore::Save => {
+                self.save_vectors();
+                self.try_save(&mut self.signals.saved.lock())
+            }
+            Chore::Embed => self
+                .embed_all()
+                .map_err(|error| Refusal::new(Code::Internal, error.to_string())),
         }
     }
 
@@ -246,6 +266,7 @@ impl Core {
         if times.saved.elapsed() >= SAVE {
             times.saved = Instant::now();
             self.save();
+            self.save_vectors();
         }
         Ok(())
     }

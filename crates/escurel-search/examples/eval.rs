@@ -82,6 +82,7 @@ fn main() {
             by_page: false,
             candidates: &AdmitAll,
             only_page: None,
+            vectors: None,
         };
         let hits = snapshot.search(&query).expect("search").hits;
         let found = |page: u32| relevant.get(&ids[page as usize]).copied().unwrap_or(0.0);

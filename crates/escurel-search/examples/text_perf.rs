@@ -89,6 +89,7 @@ fn search(index: &TextIndex, name: &str, queries: &[String], k: usize, by_page: 
             by_page,
             candidates: &AdmitAll,
             only_page: None,
+            vectors: None,
         };
         let start = Instant::now();
         let answer = snapshot.search(&query).expect("search");

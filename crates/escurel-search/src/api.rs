@@ -4,6 +4,9 @@
 
 use std::path::PathBuf;
 
+use crate::embed::QueryVectors;
+use crate::lanes::Why;
+
 /// What one version of a page gives to the index.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Doc {
@@ -65,6 +68,8 @@ pub struct Query<'a> {
     pub by_page: bool,
     pub candidates: &'a dyn Candidates,
     pub only_page: Option<u32>,
+    /// The texts' vectors; without them units are found by words only.
+    pub vectors: Option<QueryVectors>,
 }
 
 /// The largest `k` an answer is computed for.
@@ -83,40 +88,14 @@ pub struct Hit {
     pub matches: Vec<(u32, u32)>,
     /// Comparable within one answer only.
     pub score: f32,
+    pub why: Why,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
     pub hits: Vec<Hit>,
-    pub lanes: Vec<Lane>,
     /// What the reader should know about how the query was read.
     pub notes: Vec<String>,
-}
-
-/// How one way of finding took part in an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lane {
-    /// `lexical` or `vector`.
-    pub name: &'static str,
-    pub state: LaneState,
-    pub detail: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LaneState {
-    Fresh,
-    Lagging,
-    Off,
-}
-
-impl LaneState {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            LaneState::Fresh => "fresh",
-            LaneState::Lagging => "lagging",
-            LaneState::Off => "off",
-        }
-    }
 }
 
 /// The version of the index's layout and text analysis. Growing it rebuilds

@@ -21,11 +21,12 @@ pub mod vectors;
 mod view;
 
 pub use api::{
-    AdmitAll, Answer, Candidates, Doc, DocUnit, Generation, Hit, Lane, LaneState, MAX_K, MAX_TEXTS,
-    OpenState, Query, SCHEMA_VERSION, SearchError, Stats, UnitBlock,
+    AdmitAll, Answer, Candidates, Doc, DocUnit, Generation, Hit, MAX_K, MAX_TEXTS, OpenState,
+    Query, SCHEMA_VERSION, SearchError, Stats, UnitBlock,
 };
 pub use embed::{EmbedError, Embedder, Purpose, QueryVector, QueryVectors};
 pub use index::{Opened, Snapshot, TextIndex};
+pub use lanes::Why;
 
 /// Runs work on the index's files. tantivy asserts what it expects of them, so
 /// a panic in there means damage, not a reason to end the process.

@@ -200,7 +200,7 @@ pub(crate) fn is_forgotten(forgotten: &Forgotten, key: Key) -> bool {
     forgotten.get(&key.0).is_some_and(|before| key.1 < *before)
 }
 
-fn docs_with(segment: &SegmentReader, term: &Term) -> tantivy::Result<Vec<DocId>> {
+pub(crate) fn docs_with(segment: &SegmentReader, term: &Term) -> tantivy::Result<Vec<DocId>> {
     let index = segment.inverted_index(term.field())?;
     let mut docs = Vec::new();
     if let Some(mut postings) = index.read_postings(term, IndexRecordOption::Basic)? {

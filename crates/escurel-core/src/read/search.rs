@@ -52,12 +52,14 @@ impl Core {
                 Err(refusal)
             })?,
         };
+        let (vectors, vector_lane) = self.meaning.query(&request.queries);
         let query = Query {
             texts: &request.queries,
             k: request.k,
             by_page: request.granularity == Granularity::Page,
             candidates: &admitted,
             only_page: only.map(|entry| entry.no.0),
+            vectors,
         };
         let answer = reading.view.text.search(&query)?;
         let hits = answer
@@ -69,34 +71,23 @@ impl Core {
         notes.extend(scenario_note(&reading));
         Ok(SearchAnswer {
             hits,
-            lanes: self.lanes(&reading, answer.lanes),
+            lanes: vec![self.lexical_lane(&reading), vector_lane],
             notes,
         })
     }
 
-    fn lanes(&self, reading: &Reading<'_>, lanes: Vec<escurel_search::Lane>) -> Vec<LaneState> {
-        let lane = |l: escurel_search::Lane| LaneState {
-            lane: l.name,
-            state: l.state.as_str(),
-            detail: Some(l.detail).filter(|d| !d.is_empty()),
+    fn lexical_lane(&self, reading: &Reading<'_>) -> LaneState {
+        let lane = |state, detail| LaneState {
+            lane: "lexical",
+            state,
+            detail,
         };
-        let behind = |l: escurel_search::Lane| match l.state {
-            escurel_search::LaneState::Fresh => {
-                let phase = self.phase();
-                let detail = format!("{} of {} pages are indexed", phase.done, phase.total);
-                LaneState {
-                    state: escurel_search::LaneState::Lagging.as_str(),
-                    detail: Some(detail),
-                    ..lane(l)
-                }
-            }
-            _ => lane(l),
-        };
-        let complete = reading.demand_complete().is_ok();
-        let lanes = lanes.into_iter();
-        lanes
-            .map(|l| if complete { lane(l) } else { behind(l) })
-            .collect()
+        if reading.demand_complete().is_ok() {
+            return lane("fresh", None);
+        }
+        let phase = self.phase();
+        let detail = format!("{} of {} pages are indexed", phase.done, phase.total);
+        lane("lagging", Some(detail))
     }
 
     fn hit(
@@ -122,7 +113,7 @@ impl Core {
             snippet: hit.snippet,
             matches: hit.matches,
             score: hit.score,
-            similarity: None,
+            similarity: hit.why.similarity,
             frontmatter_excerpt: excerpt(entry, filtered.chain(required)),
         })
     }

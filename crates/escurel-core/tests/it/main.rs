@@ -5,6 +5,7 @@
 mod broken;
 mod crash;
 mod losses;
+mod meaning;
 mod outside;
 mod reads;
 mod rebuild;

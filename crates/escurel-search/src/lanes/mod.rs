@@ -1,28 +1,33 @@
 //! From a query to an answer: each lane ranks candidates, the lists are fused,
-//! the best become hits. Today one lane ranks, by words; a lane by meaning adds
-//! its lists in [`gather`] and nothing else changes.
+//! the best become hits.
 
+mod fuse;
 mod limits;
+mod meaning;
 mod plan;
 mod pool;
 mod rescore;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use tantivy::DocAddress;
 
-use crate::api::{Answer, Hit, Lane, LaneState, MAX_K, MAX_TEXTS, Query, SearchError};
+use crate::api::{Answer, Hit, MAX_K, MAX_TEXTS, Query, SearchError};
 use crate::query::{Parsed, parse};
 use crate::schema::{Fields, Key};
 use crate::snippet;
-use crate::view::{Layer, View};
+use crate::view::{Layer, View, docs_with};
 
+use fuse::Ranked;
+pub use fuse::Why;
 use plan::Plan;
 use pool::Pool;
 
-/// A unit that a lane has found.
+/// A unit that the lexical lane has found.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Found {
     pub score: f32,
+    /// The rarities of the query's words that are there, summed.
+    pub coverage: f32,
     pub key: Key,
     pub unit: u32,
     /// Which layer of the view, and where in it.
@@ -41,12 +46,10 @@ impl Found {
     }
 }
 
-/// The constant of reciprocal rank fusion.
-const RRF: f32 = 60.0;
-/// What a page's second best unit adds to its score, as a share of it.
-const SECOND_UNIT: f32 = 0.1;
 /// Units that compete for the exact score, beyond those asked for.
 const MARGIN: usize = 60;
+/// Units of each lane that are fused, at least.
+const FUSED: usize = 100;
 
 pub(crate) fn search(
     fields: &Fields,
@@ -58,10 +61,7 @@ pub(crate) fn search(
             "more than {MAX_TEXTS} query texts"
         )));
     }
-    let mut answer = Answer {
-        lanes: lanes(),
-        ..Answer::default()
-    };
+    let mut answer = Answer::default();
     let k = query.k.min(MAX_K);
     if query.k > MAX_K {
         answer.notes.push(format!("k was reduced to {MAX_K}"));
@@ -82,27 +82,15 @@ pub(crate) fn search(
         return Ok(answer);
     }
     let (lists, weights) = gather(fields, view, query, &parsed, k, &mut answer.notes)?;
-    let best = fuse(lists, query.by_page, k);
-    answer.hits = hits(fields, view, &best, &weights)?;
+    let ranking = fuse::join(lists, query.by_page);
+    answer.hits = hits(fields, view, ranking, k, &weights)?;
     Ok(answer)
-}
-
-fn lanes() -> Vec<Lane> {
-    let lane = |name, state, detail: &str| Lane {
-        name,
-        state,
-        detail: detail.to_string(),
-    };
-    vec![
-        lane("lexical", LaneState::Fresh, ""),
-        lane("vector", LaneState::Off, "no embedding provider"),
-    ]
 }
 
 /// Weights of the words to highlight.
 type Weights = HashMap<String, f32>;
 
-/// The ranked lists of every lane, one per text and lane.
+/// One ranking per text, from every lane.
 fn gather(
     fields: &Fields,
     view: &View,
@@ -110,128 +98,138 @@ fn gather(
     parsed: &[Parsed],
     k: usize,
     notes: &mut Vec<String>,
-) -> Result<(Vec<Vec<Found>>, Weights), SearchError> {
+) -> Result<(Vec<Vec<Ranked>>, Weights), SearchError> {
     let mut lists = Vec::new();
     let mut weights = Weights::new();
-    for parsed in parsed {
+    for (number, parsed) in parsed.iter().enumerate() {
         let plan = Plan::new(fields, view, parsed, query.only_page)?;
         if plan.shortened && !notes.iter().any(|note| note.starts_with("many words")) {
             notes.push("many words: the rarest were used".to_string());
         }
         weights.extend(plan.weights());
-        lists.push(lexical(view, &plan, query, k)?);
+        lists.push(rank(view, &plan, query, number, k)?);
     }
     Ok((lists, weights))
 }
 
-/// The `k` best units, or pages by their best unit, for one text. Looks deeper
-/// until `k` are found or nothing is left.
+/// The ranking of one text: by words, and by meaning where there is a vector.
+fn rank(
+    view: &View,
+    plan: &Plan,
+    query: &Query<'_>,
+    number: usize,
+    k: usize,
+) -> Result<Vec<Ranked>, SearchError> {
+    let mut ranked = fuse::lexical(lexical(view, plan, query, k)?, plan.rarity());
+    let vectors = query.vectors.as_ref();
+    if let Some(vectors) = vectors
+        && let Some(Some(vector)) = vectors.vectors.get(number)
+        && !plan.nothing
+    {
+        let wanted = k.max(FUSED);
+        let near = meaning::near(view, plan, query, vector, &vectors.snapshot, wanted)?;
+        ranked = fuse::blend(ranked, &near, vector, &vectors.snapshot);
+    }
+    if query.by_page {
+        ranked = fuse::best_of_pages(ranked);
+    }
+    ranked.truncate(k.max(FUSED));
+    Ok(ranked)
+}
+
+/// The best units by words, deep enough for `k` hits if so many exist.
 fn lexical(
     view: &View,
     plan: &Plan,
     query: &Query<'_>,
     k: usize,
 ) -> Result<Vec<Found>, SearchError> {
+    let fused = if query.vectors.is_some() { FUSED } else { 0 };
     let mut depth = if query.by_page {
-        3 * k + MARGIN
+        3 * k + MARGIN.max(fused)
     } else {
-        k + MARGIN
+        k + MARGIN.max(fused)
     };
     loop {
         let pool = Pool::fill(view, plan, query.candidates, depth)?;
         let exhausted = !pool.is_cut();
         let mut found = rescore::exact(view, plan, pool.into_found())?;
         found.sort_unstable_by(Found::order);
-        if query.by_page {
-            found = best_of_pages(found);
-        }
-        if found.len() >= k || exhausted {
-            found.truncate(k.max(MARGIN));
+        let hits = match query.by_page {
+            true => found
+                .iter()
+                .map(|found| found.key.0)
+                .collect::<HashSet<_>>()
+                .len(),
+            false => found.len(),
+        };
+        if hits >= k || exhausted {
             return Ok(found);
         }
         depth *= 4;
     }
 }
 
-/// One entry per page, from entries in order.
-fn best_of_pages(found: Vec<Found>) -> Vec<Found> {
-    let mut place: HashMap<u32, (usize, bool)> = HashMap::new();
-    let mut pages: Vec<Found> = Vec::new();
-    for found in found {
-        match place.get_mut(&found.key.0) {
-            None => {
-                place.insert(found.key.0, (pages.len(), false));
-                pages.push(found);
-            }
-            Some((index, seconded)) if !*seconded => {
-                *seconded = true;
-                pages[*index].score += SECOND_UNIT * found.score;
-            }
-            Some(_) => {}
-        }
-    }
-    pages.sort_unstable_by(Found::order);
-    pages
-}
-
-/// One list as it is; several by reciprocal rank.
-fn fuse(mut lists: Vec<Vec<Found>>, by_page: bool, k: usize) -> Vec<Found> {
-    let mut best = if lists.len() == 1 {
-        lists.pop().unwrap_or_default()
-    } else {
-        by_rank(lists, by_page)
-    };
-    best.truncate(k);
-    best
-}
-
-fn by_rank(lists: Vec<Vec<Found>>, by_page: bool) -> Vec<Found> {
-    // Of one page or unit in several lists, the place where it ranked best.
-    let mut merged: HashMap<(Key, u32), (usize, Found)> = HashMap::new();
-    for list in lists {
-        for (rank, mut found) in list.into_iter().enumerate() {
-            found.score = 1.0 / (RRF + 1.0 + rank as f32);
-            let unit = if by_page { 0 } else { found.unit };
-            match merged.get_mut(&(found.key, unit)) {
-                None => {
-                    merged.insert((found.key, unit), (rank, found));
-                }
-                Some((best, kept)) => {
-                    let score = kept.score + found.score;
-                    if rank < *best {
-                        (*best, *kept) = (rank, found);
-                    }
-                    kept.score = score;
-                }
-            }
-        }
-    }
-    let mut fused: Vec<Found> = merged.into_values().map(|(_, found)| found).collect();
-    fused.sort_unstable_by(Found::order);
-    fused
-}
-
 fn hits(
     fields: &Fields,
     view: &View,
-    best: &[Found],
+    ranking: Vec<Ranked>,
+    k: usize,
     weights: &Weights,
 ) -> Result<Vec<Hit>, SearchError> {
     let layers: Vec<&Layer> = view.layers().collect();
-    let mut hits = Vec::with_capacity(best.len());
-    for found in best {
-        let document = layers[found.layer].searcher.doc(found.address)?;
+    let mut hits = Vec::with_capacity(k.min(ranking.len()));
+    for ranked in ranking {
+        if hits.len() == k {
+            break;
+        }
+        let at = match ranked.at {
+            Some(at) => Some(at),
+            None => locate(fields, &layers, ranked.key, ranked.unit)?,
+        };
+        // A vector whose text is not in this view belongs to no answer of it.
+        let Some((layer, address)) = at else { continue };
+        let document = layers[layer].searcher.doc(address)?;
         let unit = fields
             .stored_unit(&document)
             .ok_or_else(|| SearchError::Damaged("a stored unit cannot be read".into()))?;
         let cut = snippet::cut(&unit, weights);
         hits.push(Hit {
-            page: found.key.0,
+            page: ranked.key.0,
             anchor: cut.anchor,
             snippet: cut.text,
             matches: cut.matches,
-            score: found.score,
+            score: ranked.score,
+            why: ranked.why,
         });
     }
     Ok(hits)
+}
+
+/// Where the view has a unit.
+fn locate(
+    fields: &Fields,
+    layers: &[&Layer],
+    key: Key,
+    unit: u32,
+) -> Result<Option<(usize, DocAddress)>, SearchError> {
+    let term = fields.key_term(key);
+    for (number, layer) in layers.iter().enumerate().rev() {
+        if layer.masked.contains(&key) {
+            continue;
+        }
+        let segments = layer
+            .searcher
+            .segment_readers()
+            .iter()
+            .zip(layer.columns.iter());
+        for (ordinal, (segment, columns)) in segments.enumerate() {
+            let mut docs = docs_with(segment, &term)?.into_iter();
+            let found = docs.find(|doc| columns.unit(*doc) == unit && !segment.is_deleted(*doc));
+            if let Some(doc) = found {
+                return Ok(Some((number, DocAddress::new(ordinal as u32, doc))));
+            }
+        }
+    }
+    Ok(None)
 }

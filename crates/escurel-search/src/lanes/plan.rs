@@ -45,6 +45,8 @@ pub(super) struct Plan {
     /// Groups of alternatives, all of which must hold.
     pub required: Vec<Vec<Condition>>,
     pub excluded: Vec<Condition>,
+    /// It demands or excludes something by itself.
+    pub has_operators: bool,
     /// The text could not be read as anything to look for.
     pub nothing: bool,
     pub shortened: bool,
@@ -92,6 +94,9 @@ impl Plan {
             pairs: Vec::new(),
             required: required(fields, parsed, only_page),
             excluded: excluded(fields, parsed),
+            has_operators: parsed.filters()
+                || !parsed.excluded.is_empty()
+                || !parsed.excluded_facets.is_empty(),
             nothing: parsed.terms.is_empty() && !parsed.filters(),
             shortened: false,
             statistics,
@@ -231,6 +236,11 @@ impl Plan {
             weight: query.weight(scoring)?,
             scale: 1.0,
         }))
+    }
+
+    /// The rarities of all words, summed.
+    pub fn rarity(&self) -> Score {
+        self.terms.iter().map(|term| term.idf * term.count).sum()
     }
 
     /// Words to highlight with what they are worth.

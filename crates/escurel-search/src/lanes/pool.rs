@@ -77,6 +77,7 @@ impl Gate<'_> {
         let address = DocAddress::new(self.at.1, doc);
         Some(Found {
             score,
+            coverage: 0.0,
             key,
             unit: self.columns.unit(doc),
             layer: self.at.0,

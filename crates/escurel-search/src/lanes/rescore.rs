@@ -79,7 +79,8 @@ impl Scores {
             }
         }
         for (index, unit) in units.iter_mut().enumerate() {
-            unit.score = self.sums[index] + self.coverage(plan, index);
+            unit.coverage = self.coverage(plan, index);
+            unit.score = self.sums[index] + COVERAGE * unit.coverage;
         }
         if plan.pairs.is_empty() {
             return Ok(());
@@ -151,7 +152,7 @@ impl Scores {
             .iter()
             .enumerate()
             .filter(|(n, _)| present & 1 << n != 0);
-        COVERAGE * terms.map(|(_, term)| term.idf * term.count).sum::<Score>()
+        terms.map(|(_, term)| term.idf * term.count).sum()
     }
 
     fn at(&self, unit: usize, term: usize) -> &[u32] {

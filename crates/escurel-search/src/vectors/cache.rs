@@ -58,7 +58,8 @@ impl Cache {
     /// [`CacheError`] when the folder cannot be written.
     pub fn open(dir: &Path, model: &str, dimensions: usize) -> Result<Cache, CacheError> {
         let path = dir.join(format!("{:032x}.vectors", TextKey::of(model).0));
-        let inner = Inner::open(dir, &path, dimensions).map_err(|e| CacheError::Io(path.clone(), e))?;
+        let inner =
+            Inner::open(dir, &path, dimensions).map_err(|e| CacheError::Io(path.clone(), e))?;
         Ok(Cache {
             path,
             dimensions,
@@ -238,7 +239,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (a, b) = (TextKey::of("a"), TextKey::of("b"));
         let cache = open(dir.path());
-        assert_eq!(cache.put(&[(a, code(1)), (b, code(2)), (a, code(1))]).unwrap(), [0, 1, 0]);
+        assert_eq!(
+            cache
+                .put(&[(a, code(1)), (b, code(2)), (a, code(1))])
+                .unwrap(),
+            [0, 1, 0]
+        );
         assert_eq!(cache.put(&[(b, code(2))]).unwrap(), [1]);
         drop(cache);
         let cache = open(dir.path());
@@ -261,9 +267,16 @@ mod tests {
         for cut in 0..whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
             let cache = open(dir.path());
-            assert_eq!(cache.len(), cut.saturating_sub(HEADER) / (ROW_HEAD + 8), "{cut}");
+            assert_eq!(
+                cache.len(),
+                cut.saturating_sub(HEADER) / (ROW_HEAD + 8),
+                "{cut}"
+            );
             cache.put(&entries).unwrap();
-            let found: Vec<_> = keys.iter().map(|k| cache.code(cache.row(*k).unwrap())).collect();
+            let found: Vec<_> = keys
+                .iter()
+                .map(|k| cache.code(cache.row(*k).unwrap()))
+                .collect();
             assert_eq!(found, vec![Some(code(3)); 3], "{cut}");
         }
         let mut damaged = whole.clone();
@@ -277,7 +290,9 @@ mod tests {
     #[test]
     fn another_model_has_another_file_and_other_dimensions_begin_anew() {
         let dir = tempfile::tempdir().unwrap();
-        open(dir.path()).put(&[(TextKey::of("a"), code(1))]).unwrap();
+        open(dir.path())
+            .put(&[(TextKey::of("a"), code(1))])
+            .unwrap();
         assert!(Cache::open(dir.path(), "other", 8).unwrap().is_empty());
         assert!(Cache::open(dir.path(), "model", 16).unwrap().is_empty());
     }

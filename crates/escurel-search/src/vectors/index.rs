@@ -159,7 +159,8 @@ impl Snapshot {
         let at = self.first(page)? + unit as usize;
         let chunk = self.chunks.get(at / CHUNK)?;
         let n = at % CHUNK;
-        let same = chunk.pages.get(n) == Some(&page) && chunk.seqs[n] == seq && chunk.units[n] == unit;
+        let same =
+            chunk.pages.get(n) == Some(&page) && chunk.seqs[n] == seq && chunk.units[n] == unit;
         same.then_some(at)
     }
 
@@ -250,7 +251,9 @@ impl Snapshot {
             chunk.units.push(from.units[at]);
             chunk.rows.push(from.rows[at]);
             chunk.scales.push(from.scales[at]);
-            chunk.bytes.extend_from_slice(from.code(at, self.dimensions));
+            chunk
+                .bytes
+                .extend_from_slice(from.code(at, self.dimensions));
             chunk
                 .signs
                 .extend_from_slice(&from.signs[at * words..(at + 1) * words]);
@@ -286,14 +289,23 @@ mod tests {
         assert!(before.has(1, 5) && before.has(70_000, 6) && before.len() == 4);
         assert!(now.has(1, 9) && !now.has(1, 5) && !now.has(70_000, 6));
         assert_eq!(now.rows(), [(1, 9, vec![0, 1])]);
-        assert_eq!((now.place(1, 9, 1).is_some(), now.place(1, 9, 2), now.place(1, 5, 0)), (true, None, None));
+        assert_eq!(
+            (
+                now.place(1, 9, 1).is_some(),
+                now.place(1, 9, 2),
+                now.place(1, 5, 0)
+            ),
+            (true, None, None)
+        );
     }
 
     #[test]
     fn what_is_dead_is_swept_out() {
         let index = VectorIndex::new(8);
         for round in 0..40u64 {
-            let versions: Vec<Version> = (0..100).map(|page| version(page, round, 1 + (page as usize % 4))).collect();
+            let versions: Vec<Version> = (0..100)
+                .map(|page| version(page, round, 1 + (page as usize % 4)))
+                .collect();
             index.put(&versions);
             let snapshot = index.snapshot();
             assert_eq!(snapshot.len(), 250);

@@ -31,7 +31,11 @@ impl Code {
 pub(super) fn signs(bytes: &[i8]) -> impl Iterator<Item = u64> + '_ {
     bytes.chunks(64).map(|chunk| {
         let bit = |(n, x): (usize, &i8)| u64::from(*x < 0) << n;
-        chunk.iter().enumerate().map(bit).fold(0, |word, bit| word | bit)
+        chunk
+            .iter()
+            .enumerate()
+            .map(bit)
+            .fold(0, |word, bit| word | bit)
     })
 }
 
@@ -41,7 +45,9 @@ mod tests {
 
     #[test]
     fn a_vector_survives_within_half_a_step() {
-        let vector: Vec<f32> = (0..384).map(|i| ((i * 37 % 101) as f32 - 50.0) / 700.0).collect();
+        let vector: Vec<f32> = (0..384)
+            .map(|i| ((i * 37 % 101) as f32 - 50.0) / 700.0)
+            .collect();
         let code = Code::of(&vector);
         for (x, byte) in vector.iter().zip(code.bytes.iter()) {
             assert!((x - f32::from(*byte) * code.scale).abs() <= code.scale / 2.0 + 1e-7);

@@ -37,7 +37,13 @@ impl Snapshot {
         self.near_within(query, k, candidates, EXACT)
     }
 
-    fn near_within(&self, query: &[f32], k: usize, candidates: &dyn Candidates, exact: usize) -> Vec<Near> {
+    fn near_within(
+        &self,
+        query: &[f32],
+        k: usize,
+        candidates: &dyn Candidates,
+        exact: usize,
+    ) -> Vec<Near> {
         if query.len() != self.dimensions || k == 0 {
             return Vec::new();
         }
@@ -83,7 +89,8 @@ impl Snapshot {
         for at in 0..chunk.len() {
             let version = (chunk.pages[at], chunk.seqs[at]);
             if last.0 != Some(version) {
-                let admits = self.is_alive(number * CHUNK + at) && candidates.admits(version.0, version.1);
+                let admits =
+                    self.is_alive(number * CHUNK + at) && candidates.admits(version.0, version.1);
                 last = (Some(version), admits);
             }
             if last.1 {
@@ -119,10 +126,16 @@ impl Snapshot {
             sum >= wanted
         });
         let limit = limit.unwrap_or(counts.len()) as u16;
-        let near = admitted.iter().zip(&apart).map(|((number, places), apart)| {
-            let near = places.iter().zip(apart).filter(|(_, distance)| **distance <= limit);
-            (*number, near.map(|(at, _)| *at).collect::<Vec<u16>>())
-        });
+        let near = admitted
+            .iter()
+            .zip(&apart)
+            .map(|((number, places), apart)| {
+                let near = places
+                    .iter()
+                    .zip(apart)
+                    .filter(|(_, distance)| **distance <= limit);
+                (*number, near.map(|(at, _)| *at).collect::<Vec<u16>>())
+            });
         near.filter(|(_, places)| !places.is_empty()).collect()
     }
 
@@ -197,7 +210,7 @@ fn dot(a: &[i8], b: &[i8]) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::index::{Version, VectorIndex};
+    use super::super::index::{VectorIndex, Version};
     use super::*;
     use crate::api::AdmitAll;
 
@@ -243,7 +256,10 @@ mod tests {
             let snapshot = filled(1500, dimensions).snapshot();
             for seed in [0, 1, 7, 2_999] {
                 let near = snapshot.near(&vector(seed, dimensions), 3, &AdmitAll);
-                assert_eq!((u64::from(near[0].page), u64::from(near[0].unit)), (seed / 2, seed % 2));
+                assert_eq!(
+                    (u64::from(near[0].page), u64::from(near[0].unit)),
+                    (seed / 2, seed % 2)
+                );
                 assert!((near[0].similarity - 1.0).abs() < 0.02, "{near:?}");
                 assert!(near[1].similarity < 0.6);
             }
@@ -271,7 +287,10 @@ mod tests {
         let version = |page: u32| Version {
             page,
             seq: 1,
-            units: vec![(0, Code::of(&near_to(u64::from(page) % 500, u64::from(page), 1.2)))],
+            units: vec![(
+                0,
+                Code::of(&near_to(u64::from(page) % 500, u64::from(page), 1.2)),
+            )],
         };
         index.put(&(0..20_000).map(version).collect::<Vec<_>>());
         let snapshot = index.snapshot();

@@ -53,6 +53,7 @@ fn survives(dir: &Path) -> OpenState {
         by_page: false,
         candidates: &AdmitAll,
         only_page: None,
+        vectors: None,
     };
     index.snapshot().search(&query).expect("an answer");
     if let OpenState::MovedAside(aside, reason) = &state {

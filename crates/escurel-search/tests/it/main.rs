@@ -52,6 +52,7 @@ pub fn ask(snapshot: &Snapshot, text: &str, k: usize, candidates: &dyn Candidate
         by_page: false,
         candidates,
         only_page: None,
+        vectors: None,
     };
     snapshot.search(&query).expect("an answer")
 }

@@ -78,6 +78,7 @@ fn one_page_only() {
             by_page: false,
             candidates: &AdmitAll,
             only_page: Some(1),
+            vectors: None,
         };
         let hits = index.snapshot().search(&query).expect("answer").hits;
         assert_eq!(hits.iter().map(|hit| hit.page).collect::<Vec<_>>(), [1, 1]);
@@ -102,6 +103,7 @@ fn pages_are_found_to_the_last() {
         by_page: true,
         candidates: &AdmitAll,
         only_page: None,
+        vectors: None,
     };
     let hits = index.snapshot().search(&query).expect("answer").hits;
     let found: Vec<u32> = hits.iter().map(|hit| hit.page).collect();
@@ -123,6 +125,7 @@ fn several_texts_are_joined() {
             by_page,
             candidates: &AdmitAll,
             only_page: None,
+            vectors: None,
         };
         let answer = index.snapshot().search(&query).expect("answer");
         let mut found: Vec<u32> = answer.hits.iter().map(|hit| hit.page).collect();
@@ -145,6 +148,7 @@ fn several_texts_are_joined() {
         by_page: false,
         candidates: &AdmitAll,
         only_page: None,
+        vectors: None,
     };
     assert!(matches!(
         index.snapshot().search(&query),

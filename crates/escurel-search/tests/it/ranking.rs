@@ -256,6 +256,7 @@ fn two_of_twenty_thousand() {
             by_page,
             candidates: &tiny,
             only_page: None,
+            vectors: None,
         };
         let hits = index.snapshot().search(&query).expect("answer").hits;
         assert_eq!(

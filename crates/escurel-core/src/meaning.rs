@@ -1,0 +1,465 @@
+//! The vector lane's upkeep: live pages get vectors, in the background, after
+//! words can find them.
+//!
+//! Invariant: a page waits in `due` from the moment its version is published
+//! until that version's vectors are in the index; so `due` is the lag.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use escurel_index::{Entry, PageNo};
+use escurel_search::vectors::{Cache, Code as Quantised, TextKey, VectorIndex, Version};
+use escurel_search::{EmbedError, Embedder, Purpose, QueryVector, QueryVectors};
+use parking_lot::{Condvar, Mutex};
+use quick_cache::sync::Cache as Recent;
+use serde::{Deserialize, Serialize};
+
+use crate::api::LaneState;
+use crate::facts::Parsed;
+use crate::kb::Core;
+
+/// Whether pages are found by meaning, too.
+#[derive(Clone)]
+pub enum Vectors {
+    /// They are not; the reason is for people.
+    Off(String),
+    By(Arc<dyn Embedder>),
+}
+
+impl Default for Vectors {
+    fn default() -> Vectors {
+        Vectors::Off("no embedding provider is set".to_owned())
+    }
+}
+
+pub(crate) enum Meaning {
+    Off(String),
+    On(Box<Upkeep>),
+}
+
+pub(crate) struct Upkeep {
+    embedder: Arc<dyn Embedder>,
+    cache: Option<Cache>,
+    index: VectorIndex,
+    queue: Mutex<Queue>,
+    more: Condvar,
+    queries: Recent<String, Arc<[f32]>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// Pages whose live version has no vectors yet, and those that are worked on.
+    due: BTreeSet<PageNo>,
+    taken: BTreeSet<PageNo>,
+    /// What is there was put into `due` once.
+    begun: bool,
+    changed: bool,
+    failure: Option<String>,
+    /// The provider will not take texts until somebody changes the settings.
+    refused: bool,
+}
+
+/// Pages that one worker takes at a time.
+const BATCH: usize = 16;
+/// Vectors of recent queries that are kept.
+const QUERIES: usize = 1_000;
+const WORKERS: usize = 4;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// A row that no cache has.
+const NO_ROW: u32 = u32::MAX;
+
+impl Meaning {
+    /// `cache` is where vectors outlive the index; without it they are made again.
+    pub fn new(vectors: Vectors, cache: Option<&Path>) -> Meaning {
+        let embedder = match vectors {
+            Vectors::Off(why) => return Meaning::Off(why),
+            Vectors::By(embedder) => embedder,
+        };
+        let open = |dir: &Path| Cache::open(dir, embedder.id(), embedder.dimensions());
+        let cache = cache.and_then(|dir| match open(dir) {
+            Ok(cache) => Some(cache),
+            Err(error) => {
+                tracing::warn!(%error, "vectors are not kept for the next start");
+                None
+            }
+        });
+        Meaning::On(Box::new(Upkeep {
+            index: VectorIndex::new(embedder.dimensions()),
+            cache,
+            queue: Mutex::default(),
+            more: Condvar::new(),
+            queries: Recent::new(QUERIES),
+            embedder,
+        }))
+    }
+
+    pub fn upkeep(&self) -> Option<&Upkeep> {
+        match self {
+            Meaning::On(upkeep) => Some(upkeep),
+            Meaning::Off(_) => None,
+        }
+    }
+
+    /// These pages have other versions now.
+    pub fn changed(&self, pages: impl Iterator<Item = PageNo>) {
+        if let Some(upkeep) = self.upkeep() {
+            upkeep.queue.lock().due.extend(pages);
+            upkeep.more.notify_one();
+        }
+    }
+
+    /// The vectors of a query's texts, and how the lane takes part.
+    pub fn query(&self, texts: &[String]) -> (Option<QueryVectors>, LaneState) {
+        match self {
+            Meaning::Off(why) => (None, lane("off", Some(why.clone()))),
+            Meaning::On(upkeep) => upkeep.query(texts),
+        }
+    }
+
+    pub fn stop(&self) {
+        if let Some(upkeep) = self.upkeep() {
+            upkeep.more.notify_all();
+        }
+    }
+}
+
+fn lane(state: &'static str, detail: Option<String>) -> LaneState {
+    LaneState {
+        lane: "vector",
+        state,
+        detail,
+    }
+}
+
+impl Upkeep {
+    fn query(&self, texts: &[String]) -> (Option<QueryVectors>, LaneState) {
+        let snapshot = self.index.snapshot();
+        let vectors: Result<Vec<_>, EmbedError> =
+            texts.iter().map(|text| self.query_vector(text)).collect();
+        match vectors {
+            Err(error) => (None, lane("off", Some(error.to_string()))),
+            Ok(vectors) if vectors.iter().all(Option::is_none) => (
+                None,
+                lane(
+                    "off",
+                    Some("the model does not know the query's language".to_owned()),
+                ),
+            ),
+            Ok(vectors) => (Some(QueryVectors { snapshot, vectors }), self.state()),
+        }
+    }
+
+    fn query_vector(&self, text: &str) -> Result<Option<QueryVector>, EmbedError> {
+        let trust = self.embedder.trust(text);
+        if trust <= 0.0 || text.trim().is_empty() {
+            return Ok(None);
+        }
+        let vector = match self.queries.get(text) {
+            Some(vector) => vector,
+            None => {
+                let made = self.embedder.embed(&[text], Purpose::Query)?;
+                let vector: Arc<[f32]> = made.into_iter().next().unwrap_or_default().into();
+                self.queries.insert(text.to_owned(), vector.clone());
+                vector
+            }
+        };
+        Ok(Some(QueryVector { vector, trust }))
+    }
+
+    fn state(&self) -> LaneState {
+        let queue = self.queue.lock();
+        let behind = queue.due.len() + queue.taken.len();
+        let detail = match (&queue.failure, behind, queue.begun) {
+            (Some(failure), _, _) => Some(format!("{behind} pages have no vectors yet: {failure}")),
+            (None, _, false) => Some("the vectors are being loaded".to_owned()),
+            (None, 0, true) => return lane("fresh", None),
+            (None, _, true) => Some(format!("{behind} pages have no vectors yet")),
+        };
+        lane("lagging", detail)
+    }
+
+    /// Pages without vectors, and why, for the operator.
+    pub fn behind(&self) -> (u64, Option<String>) {
+        let queue = self.queue.lock();
+        (
+            (queue.due.len() + queue.taken.len()) as u64,
+            queue.failure.clone(),
+        )
+    }
+
+    /// The next pages to do; `None` when there is nothing to do now.
+    fn take(&self) -> Option<Vec<PageNo>> {
+        let mut queue = self.queue.lock();
+        if !queue.begun || queue.refused {
+            return None;
+        }
+        // A page that is being done is not begun again: the older version would end up last.
+        let free = queue.due.difference(&queue.taken);
+        let pages: Vec<PageNo> = free.take(BATCH).copied().collect();
+        for page in &pages {
+            queue.due.remove(page);
+            queue.taken.insert(*page);
+        }
+        (!pages.is_empty()).then_some(pages)
+    }
+
+    fn give_back(&self, pages: &[PageNo], done: Result<(), EmbedError>) {
+        let mut queue = self.queue.lock();
+        for page in pages {
+            queue.taken.remove(page);
+        }
+        match done {
+            Ok(()) => {
+                queue.failure = None;
+                queue.changed = true;
+            }
+            Err(error) => {
+                queue.due.extend(pages);
+                queue.refused |= matches!(error, EmbedError::Refused(_));
+                queue.failure = Some(error.to_string());
+            }
+        }
+    }
+
+    /// Vectors of texts, those that were never seen made now.
+    fn codes(&self, texts: &[String]) -> Result<Vec<(u32, Quantised)>, EmbedError> {
+        let keys: Vec<TextKey> = texts.iter().map(|text| TextKey::of(text)).collect();
+        let known = |key: &TextKey| {
+            let cache = self.cache.as_ref()?;
+            let row = cache.row(*key)?;
+            Some((row, cache.code(row)?))
+        };
+        let mut codes: Vec<Option<(u32, Quantised)>> = keys.iter().map(known).collect();
+        let lacking: Vec<usize> = (0..texts.len()).filter(|n| codes[*n].is_none()).collect();
+        for chunk in lacking.chunks(self.embedder.batch().max(1)) {
+            let batch: Vec<&str> = chunk.iter().map(|n| texts[*n].as_str()).collect();
+            let vectors = self.embedder.embed(&batch, Purpose::Document)?;
+            if vectors.len() != batch.len()
+                || vectors
+                    .iter()
+                    .any(|v| v.len() != self.embedder.dimensions())
+            {
+                let told = format!("{} answered vectors of another shape", self.embedder.id());
+                return Err(EmbedError::Refused(told));
+            }
+            let made: Vec<(TextKey, Quantised)> = chunk
+                .iter()
+                .zip(&vectors)
+                .map(|(n, vector)| (keys[*n], Quantised::of(vector)))
+                .collect();
+            let rows = self.keep(&made);
+            for ((n, (_, code)), row) in chunk.iter().zip(made).zip(rows) {
+                codes[*n] = Some((row, code));
+            }
+        }
+        Ok(codes.into_iter().flatten().collect())
+    }
+
+    fn keep(&self, made: &[(TextKey, Quantised)]) -> Vec<u32> {
+        let kept = self.cache.as_ref().map(|cache| cache.put(made));
+        match kept {
+            Some(Ok(rows)) => rows,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "vectors are not kept for the next start");
+                vec![NO_ROW; made.len()]
+            }
+            None => vec![NO_ROW; made.len()],
+        }
+    }
+}
+
+/// What the next start reads instead of all pages.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    model: String,
+    generation: u128,
+    versions: Vec<(u32, u64, Vec<u32>)>,
+}
+
+const SAVED: &str = "vectors.bin";
+
+impl Core {
+    /// One of the background threads: runs until the knowledge base closes.
+    pub(crate) fn keep_meaning(&self) {
+        let Some(upkeep) = self.meaning.upkeep() else {
+            return;
+        };
+        step_back();
+        let mut pause = FIRST_PAUSE;
+        while !self.stopping() {
+            match self.embed_some(upkeep) {
+                Some(Ok(())) => pause = FIRST_PAUSE,
+                Some(Err(error)) => {
+                    tracing::warn!(%error, "pages wait for their vectors");
+                    self.rest(upkeep, pause);
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                None => self.rest(upkeep, FIRST_PAUSE),
+            }
+        }
+    }
+
+    /// Until there is more to do, `most` at the longest.
+    fn rest(&self, upkeep: &Upkeep, most: Duration) {
+        let mut queue = upkeep.queue.lock();
+        if !self.stopping() {
+            upkeep.more.wait_for(&mut queue, most);
+        }
+    }
+
+    /// Loads what was saved, and lets everything else wait for its turn.
+    pub(crate) fn begin_meaning(&self) {
+        let Some(upkeep) = self.meaning.upkeep() else {
+            return;
+        };
+        self.load_vectors(upkeep);
+        let (view, snapshot) = (self.view.load_full(), upkeep.index.snapshot());
+        let lacking = view.dir.iter().filter(|e| !snapshot.has(e.no.0, e.seq));
+        let lacking: Vec<PageNo> = lacking.map(|e| e.no).collect();
+        let mut queue = upkeep.queue.lock();
+        queue.due.extend(lacking);
+        queue.begun = true;
+        drop(queue);
+        upkeep.more.notify_all();
+    }
+
+    /// Does some of what is due. `None`: nothing was.
+    pub(crate) fn embed_some(&self, upkeep: &Upkeep) -> Option<Result<(), EmbedError>> {
+        let pages = upkeep.take()?;
+        let done = self.embed_pages(upkeep, &pages);
+        upkeep.give_back(&pages, done.clone());
+        Some(done)
+    }
+
+    /// Everything that is due, for those who decide themselves when it happens.
+    pub(crate) fn embed_all(&self) -> Result<(), EmbedError> {
+        let Some(upkeep) = self.meaning.upkeep() else {
+            return Ok(());
+        };
+        while let Some(done) = self.embed_some(upkeep) {
+            done?;
+        }
+        Ok(())
+    }
+
+    fn embed_pages(&self, upkeep: &Upkeep, pages: &[PageNo]) -> Result<(), EmbedError> {
+        let view = self.view.load_full();
+        let snapshot = upkeep.index.snapshot();
+        let mut texts = Vec::new();
+        let mut whose: Vec<(Arc<Entry>, usize)> = Vec::new();
+        let mut gone = Vec::new();
+        for page in pages {
+            match view.dir.get(*page) {
+                None => gone.push(page.0),
+                Some(entry) if snapshot.has(entry.no.0, entry.seq) => {}
+                Some(entry) => {
+                    let bytes = self.head_text(entry).unwrap_or_default();
+                    let units = Parsed::of(&entry.path, &bytes, self.layout).meaning_texts();
+                    whose.push((entry.clone(), units.len()));
+                    texts.extend(units);
+                }
+            }
+        }
+        let mut codes = upkeep.codes(&texts)?.into_iter();
+        let version = |(entry, units): (Arc<Entry>, usize)| Version {
+            page: entry.no.0,
+            seq: entry.seq,
+            units: codes.by_ref().take(units).collect(),
+        };
+        let versions: Vec<Version> = whose.into_iter().map(version).collect();
+        upkeep.index.put(&versions);
+        upkeep.index.remove(gone.into_iter());
+        Ok(())
+    }
+
+    fn load_vectors(&self, upkeep: &Upkeep) {
+        let Some(saved) = self.saved_vectors(upkeep) else {
+            return;
+        };
+        let Some(cache) = &upkeep.cache else { return };
+        let view = self.view.load_full();
+        let live = |page: u32, seq: u64| view.dir.get(PageNo(page)).is_some_and(|e| e.seq == seq);
+        let mut versions = Vec::new();
+        for (page, seq, rows) in saved.versions {
+            let units: Option<Vec<_>> = match live(page, seq) {
+                true => rows
+                    .iter()
+                    .map(|row| Some((*row, cache.code(*row)?)))
+                    .collect(),
+                false => None,
+            };
+            versions.extend(units.map(|units| Version { page, seq, units }));
+            if self.stopping() {
+                return;
+            }
+            if versions.len() >= 1_024 {
+                upkeep.index.put(&versions);
+                versions.clear();
+            }
+        }
+        upkeep.index.put(&versions);
+    }
+
+    /// What was saved for this model and this index; anything else is made again.
+    fn saved_vectors(&self, upkeep: &Upkeep) -> Option<Saved> {
+        let bytes = std::fs::read(self.index.join(SAVED)).ok()?;
+        let (body, sum) = bytes.split_last_chunk::<4>()?;
+        if crc32fast::hash(body) != u32::from_le_bytes(*sum) {
+            tracing::warn!("the saved vectors were damaged and are put together again");
+            return None;
+        }
+        let saved: Saved = postcard::from_bytes(body).ok()?;
+        (saved.model == upkeep.embedder.id() && saved.generation == self.generation)
+            .then_some(saved)
+    }
+
+    /// Writes what the next start reads. Failing is harmless.
+    pub(crate) fn save_vectors(&self) {
+        let Some(upkeep) = self
+            .meaning
+            .upkeep()
+            .filter(|upkeep| upkeep.cache.is_some())
+        else {
+            return;
+        };
+        if !std::mem::take(&mut upkeep.queue.lock().changed) {
+            return;
+        }
+        let mut versions = upkeep.index.snapshot().rows();
+        versions.retain(|(_, _, rows)| !rows.contains(&NO_ROW));
+        let saved = Saved {
+            model: upkeep.embedder.id().to_owned(),
+            generation: self.generation,
+            versions,
+        };
+        let written = postcard::to_stdvec(&saved)
+            .map_err(std::io::Error::other)
+            .and_then(|mut bytes| {
+                bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
+                let partial = self.index.join(format!("{SAVED}.part"));
+                std::fs::write(&partial, &bytes)?;
+                std::fs::rename(&partial, self.index.join(SAVED))
+            });
+        if let Err(error) = written {
+            tracing::warn!(%error, "vectors were not saved; the next start puts them together again");
+        }
+    }
+}
+
+/// How many threads embed.
+pub(crate) fn workers() -> usize {
+    std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(WORKERS)
+}
+
+/// Whoever asks comes first: embedding takes what the cores have left.
+fn step_back() {
+    #[cfg(target_os = "linux")]
+    {
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 19);
+    }
+}
