@@ -299,6 +299,8 @@ pub struct Status {
     pub unreadable: Vec<(String, String)>,
     /// Pages whose deletion is held until somebody confirms it.
     pub held_deletions: u64,
+    /// Files that vanished a moment ago: deleted or held as soon as it is clear that they stay away.
+    pub vanished: u64,
     pub read_only: bool,
     /// Journal head, and how far the views are.
     pub journal_seq: u64,
@@ -319,6 +321,12 @@ impl Status {
         if self.unreadable.len() > NAMED {
             let more = self.unreadable.len() - NAMED;
             notices.push(format!("and {more} more that cannot be read"));
+        }
+        if self.vanished > 0 {
+            notices.push(format!(
+                "{} files vanished a moment ago; their pages are kept until it is clear that they stay away",
+                self.vanished
+            ));
         }
         if self.held_deletions > 0 {
             notices.push(format!(

@@ -25,7 +25,7 @@ use crate::recover::Recovered;
 use crate::sql::SqlLane;
 use crate::view::View;
 use crate::write::PageLocks;
-use crate::{Code, Refusal, Result, builtin, recover};
+use crate::{Code, Refusal, Result, builtin, recover, sums};
 
 /// How to open a folder.
 pub struct OpenOptions {
@@ -163,8 +163,15 @@ impl Kb {
             .for_each(|warning| progress.warn(warning));
         std::fs::create_dir_all(&parts.index)?;
         let recovered = recover::load(&parts.index, &progress);
+        let sums = sums::load(&parts.index);
         let files = parts.files.as_ref();
-        let Some(why) = files.and_then(|files| broken(files, recovered.seq)) else {
+        if let Some(files) = files {
+            sums::tell_missing(files, &sums, &progress);
+        }
+        // What was derived from other records than these was derived from nothing.
+        let trusted = |files: &Arc<FsStore>| !sums.is_empty() && files.begins_with(&sums);
+        let derived = |files| if trusted(files) { recovered.seq } else { 0 };
+        let Some(why) = files.and_then(|files| broken(files, derived(files))) else {
             return Kb::start(parts, recovered, progress, None);
         };
         // What was derived from the journal is kept for when it is whole again.

@@ -21,6 +21,7 @@ mod recover;
 pub mod refusal;
 mod sight;
 mod sql;
+mod sums;
 mod verify;
 mod view;
 mod write;

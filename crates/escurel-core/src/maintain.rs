@@ -317,6 +317,7 @@ impl Core {
         }
         self.reach("core.before_directory_save")?;
         dir.save(&directory_file(&self.index), seq, self.generation)?;
+        self.save_sums()?;
         *saved = state;
         Ok(())
     }

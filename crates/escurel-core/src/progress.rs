@@ -9,6 +9,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::api::Status;
 use crate::builtin::is_builtin;
 use crate::kb::Core;
+use crate::reconcile::covers;
 use crate::{Code, Refusal, Result};
 
 #[derive(Default)]
@@ -113,6 +114,16 @@ impl Core {
         };
     }
 
+    /// This could be looked at, or is gone: whatever was said about it is over.
+    pub(crate) fn note_readable(&self, path: &str) {
+        let mut inner = self.progress.inner.lock();
+        if !inner.unreadable.is_empty() {
+            inner
+                .unreadable
+                .retain(|(known, _)| !covers(known, path) || known.is_empty());
+        }
+    }
+
     pub(crate) fn note_unreadable(&self, path: &str, reason: &str) {
         let mut inner = self.progress.inner.lock();
         if !inner.unreadable.iter().any(|(known, _)| known == path) {
@@ -166,6 +177,7 @@ impl Core {
             done: self.progress.done.load(Ordering::Relaxed),
             total: self.progress.total.load(Ordering::Relaxed),
             unreadable: inner.unreadable.clone(),
+            vanished: self.deletions.undecided(),
             read_only: self.store.read_only(),
             journal_seq: self.store.head(),
             text_seq: self.view.load().seq,

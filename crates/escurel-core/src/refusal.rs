@@ -127,10 +127,10 @@ codes! {
         "Run escurel verify to see where.";
     StoreLocked "store_locked" Operator 409
         "Another process owns this folder."
-        "Stop it, or talk to it at the address given.";
+        "Use that one, or stop it first.";
     Io "io_error" Operator 500
         "The disk answered with an error."
-        "See the message; check permissions and the device.";
+        "Check permissions and the device.";
     IndexDamaged "index_damaged" Operator 500
         "A derived index file is damaged."
         "It is rebuilt by itself; escurel rebuild does it at once.";

@@ -157,7 +157,7 @@ pub const CODES: &[CodeInfo] = &[
     ),
     warning(
         "not_utf8",
-        "The file is not UTF-8; it is shown with replacement marks and is read-only.",
+        "The file is not UTF-8; it is shown as far as it can be read and is read-only.",
         "Save it as UTF-8.",
     ),
 ];

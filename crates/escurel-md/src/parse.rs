@@ -28,8 +28,7 @@ pub fn parse(path: &str, bytes: &[u8], layout: Layout) -> Page {
     let mut page = blank(path);
     page.utf8 = utf8;
     if !utf8 {
-        let message =
-            "The file is not UTF-8; it is shown with replacement marks and cannot be changed here.";
+        let message = "The file is not UTF-8; it is shown as far as it can be read and cannot be changed here.";
         page.issues
             .push(Issue::new("not_utf8", issue::at(1, 1), message));
     }

@@ -1,6 +1,7 @@
 //! Talking to the owner of a folder over its Unix socket.
 
 use std::path::Path;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -22,11 +23,29 @@ pub enum Unreachable {
     Request(#[from] hyper::http::Error),
 }
 
+/// Does the owner answer at all within `patience`? One that is suspended accepts
+/// connections and never does.
+pub async fn answers(socket: &Path, patience: Duration) -> bool {
+    let request = Request::get("/healthz").body(Full::default());
+    let asked = async { Ok::<_, Unreachable>(exchange(socket, request?).await?.status()) };
+    matches!(tokio::time::timeout(patience, asked).await, Ok(Ok(status)) if status.is_success())
+}
+
 /// Sends one request; the answer's body is still to be read.
 pub async fn send(
     socket: &Path,
     path: &str,
     body: Bytes,
+) -> Result<Response<Incoming>, Unreachable> {
+    let request = Request::post(path)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::new(body))?;
+    exchange(socket, request).await
+}
+
+async fn exchange(
+    socket: &Path,
+    mut request: Request<Full<Bytes>>,
 ) -> Result<Response<Incoming>, Unreachable> {
     let stream = connect(socket).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
@@ -34,10 +53,8 @@ pub async fn send(
         // Its failure also fails the request, which reports it.
         let _ = connection.await;
     });
-    let request = Request::post(path)
-        .header(header::HOST, "localhost")
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Full::new(body))?;
+    let host = header::HeaderValue::from_static("localhost");
+    request.headers_mut().insert(header::HOST, host);
     Ok(sender.send_request(request).await?)
 }
 

@@ -20,7 +20,7 @@ pub enum StoreError {
     #[error("no space left while writing {0}. Free some space and try again; nothing was changed")]
     DiskFull(PathBuf),
     #[error(
-        "the folder is in use by process {pid}{}. Use that server, or stop it first",
+        "the folder is in use by process {pid}{}",
         address.as_deref().map(|a| format!(" at {a}")).unwrap_or_default()
     )]
     LockHeld { pid: u32, address: Option<String> },

@@ -14,6 +14,7 @@ mod packs;
 mod read;
 mod report;
 mod segments;
+mod sums;
 mod verify;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::disk::Disk;
 use crate::{Env, ObjectId, StoreError};
 
 pub use report::{Finding, JournalReport};
+pub use sums::FileSum;
 
 /// Folder of the chain that holds the history of pages.
 const CHAIN: &str = "audit";

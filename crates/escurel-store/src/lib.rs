@@ -31,7 +31,7 @@ pub use env::{
 pub use error::StoreError;
 pub use export::export;
 pub use fs::{Changed, FsStore, Holder, Kept, Layout, Lock, Paths, Unrecorded, Watch};
-pub use journal::{Finding, JournalReport};
+pub use journal::{FileSum, Finding, JournalReport};
 pub use kinds::{KINDS, Kind, KindInfo};
 pub use memory::{Loss, MemStore};
 pub use pathname::is_page;

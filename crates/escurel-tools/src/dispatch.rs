@@ -97,6 +97,17 @@ impl DispatchError {
         }
     }
 
+    /// What went wrong, without the code, for those who show that beside it.
+    pub fn sentence(&self) -> String {
+        let message = self.to_string();
+        let data = self.data();
+        let code = data["code"].as_str().unwrap_or_default();
+        let bare = message
+            .strip_prefix(code)
+            .and_then(|rest| rest.strip_prefix(": "));
+        bare.map(str::to_owned).unwrap_or(message)
+    }
+
     /// `data` of a JSON-RPC error, `_meta["escurel/error"]` of a result.
     pub fn data(&self) -> Value {
         match self {

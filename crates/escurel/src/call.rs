@@ -15,6 +15,8 @@ use crate::progress;
 
 /// An owner that is just starting or ending has this long.
 const SETTLE: Duration = Duration::from_secs(5);
+/// An owner that has not said a word for so long is not going to.
+const SILENCE: Duration = Duration::from_secs(10);
 
 /// Whom a command turned to.
 pub enum Reached<T> {
@@ -74,8 +76,20 @@ fn small_runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .build()?)
 }
 
+fn demand_answers(socket: &Path) -> Result<(), Failure> {
+    if small_runtime()?.block_on(client::answers(socket, SILENCE)) {
+        return Ok(());
+    }
+    Err(Failure::unavailable(format!(
+        "unavailable: The process that serves this folder has not answered for {} seconds. Is it suspended? Let it go on, or \
+         stop it.",
+        SILENCE.as_secs()
+    )))
+}
+
 /// Asks the owner; its refusals become ours.
 pub fn ask(socket: &Path, path: &str, body: &Value) -> Result<Value, Failure> {
+    demand_answers(socket)?;
     let (status, bytes) =
         small_runtime()?.block_on(client::post(socket, path, Bytes::from(body.to_string())))?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|_| {
@@ -93,6 +107,7 @@ pub fn ask(socket: &Path, path: &str, body: &Value) -> Result<Value, Failure> {
 /// Copies the owner's answer to `out` as it comes.
 pub fn stream(socket: &Path, path: &str, out: &mut dyn std::io::Write) -> Result<(), Failure> {
     use http_body_util::BodyExt;
+    demand_answers(socket)?;
     small_runtime()?.block_on(async {
         let mut body = client::send(socket, path, Bytes::new()).await?.into_body();
         while let Some(frame) = body.frame().await {

@@ -78,14 +78,7 @@ fn failure(error: DispatchError) -> Failure {
         DispatchError::Refused(refusal) => refusal.into(),
         error => {
             let data = error.data();
-            let message = error.to_string();
-            let code = data["code"].as_str().unwrap_or("error");
-            Failure::coded(
-                code,
-                message
-                    .strip_prefix(&format!("{code}: "))
-                    .unwrap_or(&message),
-            )
+            Failure::coded(data["code"].as_str().unwrap_or("error"), &error.sentence())
         }
     }
 }

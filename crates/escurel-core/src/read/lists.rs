@@ -70,13 +70,7 @@ impl Core {
             .as_deref()
             .map(|c| decode(c, request))
             .transpose()?;
-        let known = reading.view.dir.count(&request.skill_id) > 0
-            || reading
-                .scoped(|scope| reading.view.dir.schema(&request.skill_id, scope))
-                .is_some();
-        if !known {
-            return Err(unknown_skill(&reading, &request.skill_id).at("skill_id"));
-        }
+        demand_skill(&reading, &request.skill_id, "skill_id")?;
         match &request.as_of {
             Some(time) => self.instances_at(&reading, request, after.as_ref(), instant(time)?),
             None => Ok(instances_now(&reading, request, after.as_ref())),
@@ -125,6 +119,16 @@ impl Core {
         });
         Ok(page_of(rows, request))
     }
+}
+
+/// Refuses a skill that no page declares and no page is of.
+pub(super) fn demand_skill(reading: &Reading<'_>, skill: &str, at: &str) -> Result<()> {
+    let dir = &reading.view.dir;
+    let declared = || reading.scoped(|scope| dir.schema(skill, scope)).is_some();
+    if dir.count(skill) > 0 || declared() {
+        return Ok(());
+    }
+    Err(unknown_skill(reading, skill).at(at))
 }
 
 fn instances_now(

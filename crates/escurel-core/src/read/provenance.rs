@@ -4,6 +4,7 @@ use escurel_access::Caller;
 use escurel_index::{Hop, MOST_HOPS, PageNo, Walk, path_to};
 
 use super::expand::entry_of;
+use super::lists::demand_skill;
 use super::{Reading, instant};
 use crate::Result;
 use crate::api::{
@@ -27,7 +28,7 @@ impl Core {
         let to = request
             .to_page
             .as_deref()
-            .map(|id| reading.find(id))
+            .map(|id| reading.demand(id, "to_page"))
             .transpose()?;
         let as_of = request.as_of.as_deref().map(instant).transpose()?;
         let hops = request.max_hops.unwrap_or(HOPS).clamp(1, MOST_HOPS);
@@ -45,7 +46,7 @@ impl Core {
                     .collect(),
             ),
             Some(to) => {
-                let pages = to.and_then(|to| path_to(&hops, start, to.no));
+                let pages = path_to(&hops, start, to.no);
                 Ancestry::Path(
                     pages.and_then(|pages| {
                         pages.into_iter().map(|no| path_of(&reading, no)).collect()
@@ -66,7 +67,7 @@ impl Core {
     }
 
     /// # Errors
-    /// `index_behind`.
+    /// `skill_not_found`, `index_behind`.
     pub fn provenance_report(
         &self,
         caller: &Caller,
@@ -75,6 +76,9 @@ impl Core {
     ) -> Result<Report> {
         let reading = self.reading(caller, None);
         reading.demand_complete()?;
+        if let Some(skill) = skill {
+            demand_skill(&reading, skill, "skill")?;
+        }
         let hidden = reading.sight.hidden(&reading.view.dir);
         let duck = self.sql.at(reading.view.seq)?;
         Ok(match kind {

@@ -34,6 +34,8 @@ pub(crate) struct Deletions {
 struct Inner {
     /// Last time a vanished file was noticed; `None` when none is waited for.
     suspected_at: Option<i64>,
+    /// So many files are waited for.
+    suspected: usize,
     buried: HashMap<Uid, (Arc<Entry>, i64)>,
 }
 
@@ -60,6 +62,17 @@ impl Deletions {
         self.inner.lock().buried.insert(entry.uid, (entry, now));
     }
 
+    /// Files that vanished and are still waited for.
+    pub fn undecided(&self) -> u64 {
+        self.inner.lock().suspected as u64
+    }
+
+    fn forget_suspicion(&self) {
+        let mut inner = self.inner.lock();
+        inner.suspected_at = None;
+        inner.suspected = 0;
+    }
+
     /// Is somebody waiting for a decision, and is it time for it?
     pub fn due(&self, now: i64) -> Option<bool> {
         self.inner
@@ -77,14 +90,17 @@ pub(crate) fn too_many(vanished: usize, pages: usize, nothing_left: bool) -> boo
 impl Core {
     /// Starts the wait for vanished files; pages already held are not waited for again.
     pub(crate) fn suspect(&self, gone: &[Arc<Entry>]) {
-        if gone.iter().any(|entry| !entry.missing) {
-            self.deletions.inner.lock().suspected_at = Some(self.now());
+        let suspected = gone.iter().filter(|entry| !entry.missing).count();
+        if suspected > 0 {
+            let mut inner = self.deletions.inner.lock();
+            inner.suspected_at = Some(self.now());
+            inner.suspected = suspected;
         }
     }
 
     /// Decides about vanished files by one full scan.
     pub(crate) fn settle_deletions(&self) -> Result<()> {
-        self.deletions.inner.lock().suspected_at = None;
+        self.deletions.forget_suspicion();
         let scan = self.store.scan();
         self.note_scan(&scan);
         if scan.root != RootState::Ok {
@@ -136,8 +152,22 @@ impl Core {
             })
     }
 
+    /// What vanished a moment ago is held or deleted before anybody confirms.
+    fn await_decision(&self) -> Result<()> {
+        let patience = std::time::Duration::from_micros(PATIENCE.unsigned_abs());
+        let end = std::time::Instant::now() + patience + patience;
+        while self.deletions.due(self.now()) == Some(false) && std::time::Instant::now() < end {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        match self.deletions.due(self.now()) {
+            Some(true) => self.settle_deletions(),
+            _ => Ok(()),
+        }
+    }
+
     /// Lets held deletions happen. Answers how many.
     pub(crate) fn delete_missing(&self, author: &str) -> Result<u64> {
+        self.await_decision()?;
         let view = self.view.load_full();
         let held: Vec<_> = view.dir.iter().filter(|e| e.missing).cloned().collect();
         let still: Vec<_> = held

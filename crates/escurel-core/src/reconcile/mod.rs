@@ -69,7 +69,10 @@ impl Core {
                     path: path.clone(),
                     stat,
                 }),
-                Ok(None) => gone.extend(view.dir.by_path(path).cloned()),
+                Ok(None) => {
+                    self.note_readable(path);
+                    gone.extend(view.dir.by_path(path).cloned());
+                }
                 Err(error) => tracing::warn!(path, %error, "cannot look at a changed file"),
             }
         }
@@ -121,6 +124,7 @@ impl Core {
                 return None;
             }
         };
+        self.note_readable(&file.path);
         let digest = digest(&bytes);
         let known = dir
             .by_path(&file.path)
@@ -307,7 +311,7 @@ pub(crate) fn gone(dir: &Directory, scan: &Scan) -> Vec<Arc<Entry>> {
 }
 
 /// Is `path` the unreadable thing or inside of it? The root itself is the empty path.
-fn covers(unreadable: &str, path: &str) -> bool {
+pub(crate) fn covers(unreadable: &str, path: &str) -> bool {
     unreadable.is_empty()
         || path
             .strip_prefix(unreadable)

@@ -192,3 +192,88 @@ fn a_folder_that_is_only_looked_at_stays_as_it_is() {
     vault.open().close();
     assert!(vault.options().as_served(&vault.folder()).is_ok());
 }
+
+fn warnings(kb: &Kb) -> String {
+    kb.phase().notices().join("\n")
+}
+
+/// Enough records that a start does not read the first of them for its own sake.
+fn long_history() -> Vault {
+    let text = |n: usize| format!("# Page {n}\n\n{}\n", "word ".repeat(40));
+    let vault = Vault::new(&[]);
+    (0..4_000).for_each(|n| vault.write(&format!("p/{n}.md"), text(n)));
+    vault.open().close();
+    assert!(fs::metadata(segment(&vault)).unwrap().len() > 3 << 19);
+    vault
+}
+
+#[test]
+fn damage_far_back_in_history_is_noticed_at_the_next_start() {
+    let vault = long_history();
+    break_record(&vault, 1);
+    let kb = vault.open();
+    assert_eq!(kb.phase().phase, "read_only", "{}", warnings(&kb));
+    assert!(warnings(&kb).contains("record 1"), "{}", warnings(&kb));
+    assert!(page(&kb, "p/7.md").is_some());
+    kb.close();
+    drop(kb);
+    let text = fs::read_to_string(segment(&vault)).unwrap();
+    fs::write(
+        segment(&vault),
+        text.replacen("page_versiom", "page_version", 1),
+    )
+    .unwrap();
+    let kb = vault.open();
+    assert_eq!((kb.phase().phase, warnings(&kb).as_str()), ("ready", ""));
+    verify_clean(&kb);
+}
+
+#[test]
+fn a_pack_that_is_gone_is_told_at_the_next_start() {
+    let vault = closed();
+    let packs = vault.journal().join("objects");
+    for file in fs::read_dir(&packs).unwrap() {
+        fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    let kb = vault.open();
+    assert!(
+        warnings(&kb).contains("p00000001.pack is gone"),
+        "{}",
+        warnings(&kb)
+    );
+    assert_eq!(found(&kb, "numbat"), ["a.md"]);
+}
+
+#[test]
+fn a_last_record_without_its_end_costs_its_author_and_nothing_else() {
+    let vault = closed();
+    let kb = vault.open();
+    let put = Put {
+        path: "a.md",
+        content: "# A\n\npotoroo\n",
+        base_version: None,
+    };
+    kb.put_page(&me(), &put).unwrap();
+    kb.close();
+    drop(kb);
+    let bytes = fs::read(segment(&vault)).unwrap();
+    fs::write(segment(&vault), &bytes[..bytes.len() - 20]).unwrap();
+    let kb = vault.open();
+    assert!(warnings(&kb).contains("lost its end"), "{}", warnings(&kb));
+    assert_eq!(kb.phase().phase, "ready");
+    assert_eq!(text_of(&kb, "a.md").as_deref(), Some("# A\n\npotoroo\n"));
+    let page = page(&kb, "a.md").unwrap();
+    assert_eq!(
+        (page.version, page.last_written_by.as_deref()),
+        (3, Some("disk"))
+    );
+    kb.put_page(
+        &me(),
+        &Put {
+            content: "# A\n\nbettong\n",
+            ..put
+        },
+    )
+    .unwrap();
+    verify_clean(&kb);
+}

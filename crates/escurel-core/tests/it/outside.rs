@@ -301,3 +301,25 @@ fn a_storm_of_changes_is_taken_up_while_searches_are_answered() {
     });
     verify_clean(&kb);
 }
+
+#[test]
+fn who_confirms_at_once_waits_for_the_decision() {
+    let files: Vec<(String, String)> = (0..60)
+        .map(|n| (format!("{n}.md"), format!("# {n}\n")))
+        .collect();
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(p, t)| (p.as_str(), t.as_str()))
+        .collect();
+    let vault = Vault::new(&files);
+    vault.open().close();
+    (0..50).for_each(|n| std::fs::remove_file(vault.path(&format!("{n}.md"))).unwrap());
+    let kb = vault.open();
+    let notices = kb.status().notices().join("\n");
+    assert!(
+        notices.contains("50 files vanished a moment ago"),
+        "{notices}"
+    );
+    assert_eq!(kb.confirm_deletions(&me()).unwrap(), 50);
+    assert_eq!((kb.status().pages, kb.status().notices()), (10, Vec::new()));
+}

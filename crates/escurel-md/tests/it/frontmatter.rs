@@ -366,7 +366,7 @@ fn bytes_that_are_not_utf8() {
         instance note::caf� "caf"
         id = "caf�"
         body at line 4
-        not_utf8 line:1 col:1 The file is not UTF-8; it is shown with replacement marks and cannot be changed here.
+        not_utf8 line:1 col:1 The file is not UTF-8; it is shown as far as it can be read and cannot be changed here.
     "#]].assert_eq(&describe(&page));
     assert!(!page.utf8);
     let wide: Vec<u8> = "\u{feff}# Wide"

@@ -47,6 +47,6 @@ pub fn of_dispatch(error: &DispatchError) -> Response {
         DispatchError::Refused(refusal) => refused(refusal),
         DispatchError::UnknownTool { .. } => of_data(404, error.data(), &error.to_string()),
         DispatchError::AdminRequired => of_data(403, error.data(), &error.to_string()),
-        DispatchError::Rpc { .. } => of_data(400, error.data(), &error.to_string()),
+        DispatchError::Rpc { .. } => of_data(400, error.data(), &error.sentence()),
     }
 }

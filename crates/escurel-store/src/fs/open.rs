@@ -8,7 +8,7 @@ use crossbeam_channel::Sender;
 use super::pages::Pages;
 use super::{Changed, Lock, Paths, Watch, root};
 use crate::disk::LocalDisk;
-use crate::journal::{Journal, Limits};
+use crate::journal::{FileSum, Journal, Limits};
 use crate::{
     Draft, Env, JournalReport, ObjectId, Record, Removed, Replaced, Scan, Stat, Store, StoreError,
 };
@@ -78,6 +78,21 @@ impl FsStore {
                 .err()?;
             broken()
         })
+    }
+
+    /// Sums of the journal's files as they are; `known` ones spare reading.
+    pub fn journal_sums(&self, known: &[FileSum]) -> io::Result<Vec<FileSum>> {
+        self.journal.sums(known)
+    }
+
+    /// Is what `known` was taken of still how the journal begins?
+    pub fn begins_with(&self, known: &[FileSum]) -> bool {
+        self.journal.begins_with(known).unwrap_or(false)
+    }
+
+    /// Packs of contents that were there when `known` was taken and are not.
+    pub fn missing_packs(&self, known: &[FileSum]) -> Vec<String> {
+        self.journal.missing_packs(known)
     }
 
     /// Sends what changes on disk until the answer is dropped.

@@ -222,8 +222,11 @@ impl Task {
             EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_)) if is_folder(path) => {
                 self.found(path);
             }
-            // Permissions decide what can be looked at below.
-            EventKind::Modify(ModifyKind::Metadata(_)) if known => self.found(path),
+            // Permissions decide what can be looked at below, also in folders that
+            // could not be watched so far.
+            EventKind::Modify(ModifyKind::Metadata(_)) if known || is_folder(path) => {
+                self.found(path);
+            }
             _ => self.page(path),
         }
     }

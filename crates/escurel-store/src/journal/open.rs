@@ -24,6 +24,8 @@ struct Chain {
     broken: Option<(u64, String)>,
     warnings: Vec<String>,
     writable: bool,
+    /// An unfinished line was cut off the end.
+    torn: bool,
 }
 
 impl Journal {
@@ -41,6 +43,7 @@ impl Journal {
             broken: None,
             warnings: Vec::new(),
             writable,
+            torn: false,
         };
         chain.load(&*disk)?;
         let applied = read_applied(&*disk, &mut chain)?;
@@ -201,6 +204,7 @@ impl Chain {
     }
 
     fn cut(&mut self, disk: &dyn Disk, name: &str, end: u64, len: u64) -> std::io::Result<()> {
+        self.torn = true;
         self.warnings.push(format!(
             "{name}: {} bytes of an unfinished write were cut",
             len - end
@@ -313,6 +317,13 @@ fn read_applied(disk: &dyn Disk, chain: &mut Chain) -> Result<u64, StoreError> {
             0
         }),
     };
+    if chain.torn && applied == chain.seq + 1 {
+        // Whoever cuts into the last line takes one record; what it was about is in its file.
+        chain.warnings.push(format!(
+            "record {applied} was complete once and lost its end; its page is taken up from its file as an outside edit"
+        ));
+        return Ok(chain.seq);
+    }
     if applied > chain.seq && chain.broken.is_none() {
         let detail = format!("records through {applied} were written once and are gone");
         chain.break_here(detail);

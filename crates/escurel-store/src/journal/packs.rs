@@ -344,6 +344,14 @@ fn without(old: &[u8], ids: &[ObjectId]) -> io::Result<(Vec<u8>, Vec<Entry>, u64
     }
 }
 
+impl Packs {
+    /// Names of the pack files that are there.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let numbers = numbers(&*self.disk).unwrap_or_default();
+        numbers.into_iter().map(name).collect()
+    }
+}
+
 pub(crate) fn name(number: u32) -> String {
     format!("{DIR}/p{number:08}.pack")
 }
