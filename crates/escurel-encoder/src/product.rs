@@ -119,14 +119,15 @@ impl Product<'_> {
         let count = self.out.len().div_ceil(self.stride);
         for block in (0..count).step_by(BLOCK) {
             let end = count.min(block + BLOCK);
-            for (column, panel) in self.panels.chunks_exact(PANEL * self.inputs).enumerate() {
-                for (step, chunk) in panel.chunks(PANEL * CHUNK).enumerate() {
+            for input in (0..self.inputs).step_by(CHUNK) {
+                let some = PANEL * CHUNK.min(self.inputs - input);
+                for (column, panel) in self.panels.chunks_exact(PANEL * self.inputs).enumerate() {
                     let mut tile = Tile {
                         rows: self.rows,
-                        chunk,
-                        input: step * CHUNK,
-                        bias: self.bias.filter(|_| step == 0),
-                        fresh: step == 0,
+                        chunk: &panel[PANEL * input..][..some],
+                        input,
+                        bias: self.bias.filter(|_| input == 0),
+                        fresh: input == 0,
                         stride: self.stride,
                         column: column * PANEL,
                         out: &mut *self.out,
