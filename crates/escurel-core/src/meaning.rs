@@ -181,15 +181,6 @@ impl Upkeep {
         lane("lagging", detail)
     }
 
-    /// Pages without vectors, and why, for the operator.
-    pub fn behind(&self) -> (u64, Option<String>) {
-        let queue = self.queue.lock();
-        (
-            (queue.due.len() + queue.taken.len()) as u64,
-            queue.failure.clone(),
-        )
-    }
-
     /// The next pages to do; `None` when there is nothing to do now.
     fn take(&self) -> Option<Vec<PageNo>> {
         let mut queue = self.queue.lock();
@@ -282,6 +273,11 @@ struct Saved {
 const SAVED: &str = "vectors.bin";
 
 impl Core {
+    /// Are pages found by meaning, too?
+    pub fn embeds(&self) -> bool {
+        self.meaning.upkeep().is_some()
+    }
+
     /// One of the background threads: runs until the knowledge base closes.
     pub(crate) fn keep_meaning(&self) {
         let Some(upkeep) = self.meaning.upkeep() else {

@@ -1,6 +1,10 @@
 //! What turns text into vectors: the seam that every provider fills.
 
+mod local;
+
 use std::sync::Arc;
+
+pub use local::Local;
 
 /// A model that texts are embedded with. Vectors have unit length.
 pub trait Embedder: Send + Sync + 'static {

@@ -24,7 +24,7 @@ pub use api::{
     AdmitAll, Answer, Candidates, Doc, DocUnit, Generation, Hit, MAX_K, MAX_TEXTS, OpenState,
     Query, SCHEMA_VERSION, SearchError, Stats, UnitBlock,
 };
-pub use embed::{EmbedError, Embedder, Purpose, QueryVector, QueryVectors};
+pub use embed::{EmbedError, Embedder, Local, Purpose, QueryVector, QueryVectors};
 pub use index::{Opened, Snapshot, TextIndex};
 pub use lanes::Why;
 

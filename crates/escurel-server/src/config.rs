@@ -15,7 +15,7 @@ use std::time::Duration;
 
 pub use names::{Later, later};
 pub use reference::reference_md;
-pub use values::{LogFormat, Setting};
+pub use values::{LogFormat, Provider, Setting};
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +67,10 @@ keys! {
         "Folder of markdown that fills an empty tenant once.";
     cache_dir: Option<PathBuf>, "ESCUREL_CACHE_DIR", "cache-dir", "", false,
         "Where indexes of read-only folders are kept; by default the user's cache folder.";
+    embedding_provider: Provider, "ESCUREL_EMBEDDING_PROVIDER", "embedding-provider", "local", false,
+        "Finds pages by meaning too: local (the sentence encoder in embedding_model_dir), or none.";
+    embedding_model_dir: Option<PathBuf>, "ESCUREL_EMBEDDING_MODEL_DIR", "embedding-model-dir", "", false,
+        "Folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2; without one, pages are found by their words only.";
     allowed_hosts: Vec<String>, "ESCUREL_ALLOWED_HOSTS", "allowed-hosts", "", false,
         "Names (host or host:port, comma separated) by which the server may be called besides loopback ones, e.g. behind a proxy.";
     allowed_origins: Vec<String>, "ESCUREL_ALLOWED_ORIGINS", "allowed-origins", "", false,

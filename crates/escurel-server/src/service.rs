@@ -44,6 +44,10 @@ impl Service {
 
     /// Where this call may run; unknown names are refused at once.
     pub fn run_of(&self, tool: &str, arguments: &Value) -> Run {
+        // A query is embedded before it is searched: milliseconds that others need not wait.
+        if tool == "search" && self.kb.embeds() {
+            return Run::Blocking;
+        }
         self.catalog
             .find(tool)
             .map_or(Run::Inline, |entry| entry.spec.run.of(arguments))

@@ -144,6 +144,7 @@ fn what_is_edited_deleted_and_brought_back_is_found_as_it_is_now() {
             .iter()
             .all(|hit| hit.similarity.is_none_or(|s| s < 0.3))
     });
+    settled(&kb);
     let before = model.embedded.load(Ordering::SeqCst);
     std::fs::remove_file(vault.path("cellar.md")).unwrap();
     eventually("a deleted page is no hit", || {

@@ -24,16 +24,10 @@ pub fn later(name: &str, value: &str) -> Option<Later> {
         | "ESCUREL_GROUPS_CLAIM" => Later::Refused("token verification"),
         "ESCUREL_WRITE_ACL" | "ESCUREL_EVENT_ACL" => Later::Refused("access rules"),
         "ESCUREL_WEBHOOK_URL" | "ESCUREL_WEBHOOK_SECRET" => Later::Refused("webhooks"),
-        "ESCUREL_EMBEDDING_PROVIDER" if !matches!(value, "" | "none" | "zero") => {
-            Later::Refused("embeddings")
-        }
         "ESCUREL_AUTONOMY_LINT" if !matches!(value, "" | "off") => {
             Later::Refused("the autonomy lint")
         }
-        "ESCUREL_EMBEDDING_PROVIDER"
-        | "ESCUREL_AUTONOMY_LINT"
-        | "ESCUREL_EMBEDDING_MODEL_DIR"
-        | "ESCUREL_PACK_SECRET" => Later::Unused,
+        "ESCUREL_AUTONOMY_LINT" | "ESCUREL_PACK_SECRET" => Later::Unused,
         _ => return None,
     })
 }

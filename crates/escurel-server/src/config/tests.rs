@@ -73,7 +73,7 @@ fn what_this_release_cannot_keep_is_refused() {
     refused(&[("ESCUREL_WRITE_ACL", "x")], "does not have access rules");
     refused(
         &[("ESCUREL_EMBEDDING_PROVIDER", "gemini")],
-        "does not have embeddings",
+        "not local or none",
     );
 }
 

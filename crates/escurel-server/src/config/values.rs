@@ -30,6 +30,26 @@ impl Setting for LogFormat {
     }
 }
 
+/// Who makes vectors of texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// Nobody: pages are found by their words.
+    None,
+    /// The sentence encoder on this machine.
+    Local,
+}
+
+impl Setting for Provider {
+    const KIND: &'static str = "local or none";
+    fn parse(text: &str) -> Option<Provider> {
+        match text {
+            "local" => Some(Provider::Local),
+            "none" | "zero" => Some(Provider::None),
+            _ => None,
+        }
+    }
+}
+
 impl Setting for bool {
     const KIND: &'static str = "true or false";
     fn parse(text: &str) -> Option<bool> {
