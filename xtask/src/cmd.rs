@@ -15,6 +15,18 @@ pub fn cargo(places: &Places) -> Command {
     command
 }
 
+/// Builds binaries of the workspace. The whole workspace decides the features of
+/// dependencies, so that what the tests compiled is not compiled again; those that
+/// only tests ask for stay out.
+pub fn build(places: &Places, binaries: &[&str]) -> Command {
+    let mut command = cargo(places);
+    command.args(["build", "--release", "--workspace"]);
+    binaries.iter().for_each(|name| {
+        command.args(["--bin", name]);
+    });
+    command
+}
+
 /// Runs to the end and asks for success.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = status(command)?;

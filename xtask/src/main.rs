@@ -71,7 +71,7 @@ fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Serve { args } => {
             duckdb::setup(&places)?;
-            cmd::run(cmd::cargo(&places).args(["build", "--release", "-p", "escurel"]))?;
+            cmd::run(&mut cmd::build(&places, &["escurel"]))?;
             cmd::become_it(
                 std::process::Command::new(places.binary())
                     .arg("serve")
@@ -80,11 +80,7 @@ fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Bench { args } => {
             duckdb::setup(&places)?;
-            // Apart from each other: the binary is measured as it is shipped.
-            for package in ["escurel-bench", "escurel"] {
-                let build = ["build", "--release", "-p", package];
-                cmd::run(cmd::cargo(&places).args(build))?;
-            }
+            cmd::run(&mut cmd::build(&places, &["escurel-bench", "escurel"]))?;
             let mut bench = std::process::Command::new(places.release("escurel-bench"));
             cmd::become_it(bench.arg("--binary").arg(places.binary()).args(args))
         }

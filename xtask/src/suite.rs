@@ -76,10 +76,9 @@ fn tests(places: &Places, filter: Option<&str>) -> Result<Outcome> {
     Ok(Outcome::Counted(count.with_exit(status.success())))
 }
 
-/// The binary as it is shipped: built alone, so that it has no feature which
-/// only a test asked for.
+/// The binary as it is shipped.
 fn build(places: &Places) -> Result<Outcome> {
-    one(cmd::cargo(places).args(["build", "--release", "-p", "escurel"]))
+    one(&mut cmd::build(places, &["escurel"]))
 }
 
 fn clients(places: &Places, filter: Option<&str>) -> Result<Outcome> {

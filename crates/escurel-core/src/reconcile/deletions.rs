@@ -28,6 +28,8 @@ const SHARE: usize = 5;
 #[derive(Default)]
 pub(crate) struct Deletions {
     inner: Mutex<Inner>,
+    /// Held while it is decided what becomes of vanished files.
+    deciding: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -100,6 +102,7 @@ impl Core {
 
     /// Decides about vanished files by one full scan.
     pub(crate) fn settle_deletions(&self) -> Result<()> {
+        let _deciding = self.deletions.deciding.lock();
         self.deletions.forget_suspicion();
         let scan = self.store.scan();
         self.note_scan(&scan);
@@ -159,10 +162,12 @@ impl Core {
         while self.deletions.due(self.now()) == Some(false) && std::time::Instant::now() < end {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
-        match self.deletions.due(self.now()) {
-            Some(true) => self.settle_deletions(),
-            _ => Ok(()),
+        if self.deletions.due(self.now()) == Some(true) {
+            return self.settle_deletions();
         }
+        // Somebody else may be about it.
+        drop(self.deletions.deciding.lock());
+        Ok(())
     }
 
     /// Lets held deletions happen. Answers how many.
