@@ -16,8 +16,8 @@ pub fn cargo(places: &Places) -> Command {
 }
 
 /// Builds binaries of the workspace. The whole workspace decides the features of
-/// dependencies, so that what the tests compiled is not compiled again; those that
-/// only tests ask for stay out.
+/// dependencies, so that most of what the tests compiled serves here too; features
+/// that only tests ask for stay out, and what has such is compiled again.
 pub fn build(places: &Places, binaries: &[&str]) -> Command {
     let mut command = cargo(places);
     command.args(["build", "--release", "--workspace"]);

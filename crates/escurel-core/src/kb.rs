@@ -232,25 +232,8 @@ impl Kb {
         policy: Arc<dyn Policy>,
         index: &Path,
     ) -> Result<Arc<Kb>> {
-        Kb::stepped_with(store, layout, policy, index, Vectors::default())
-    }
-
-    /// [`Kb::stepped`] with vectors.
-    ///
-    /// # Errors
-    /// What recovery ends with.
-    pub fn stepped_with(
-        store: Arc<MemStore>,
-        layout: Layout,
-        policy: Arc<dyn Policy>,
-        index: &Path,
-        vectors: Vectors,
-    ) -> Result<Arc<Kb>> {
         std::fs::create_dir_all(index)?;
-        let parts = Parts {
-            vectors,
-            ..Parts::in_memory(store, layout, policy, index)
-        };
+        let parts = Parts::in_memory(store, layout, policy, index);
         let progress = Progress::default();
         let recovered = recover::load(index, &progress);
         let kb = Kb {
@@ -475,7 +458,7 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         policy,
         vectors,
     } = parts;
-    let meaning = Meaning::new(vectors, paths.as_ref().map(|paths| paths.cache.as_path()));
+    let meaning = Meaning::new(vectors, paths.as_ref().map(|paths| paths.cache.clone()));
     store
         .warnings()
         .into_iter()

@@ -37,8 +37,6 @@ pub enum Chore {
     Fold,
     /// Writes what makes the next start quick.
     Save,
-    /// Gives vectors to the pages that lack them.
-    Embed,
 }
 
 pub(crate) struct Signals {
@@ -111,7 +109,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
             let core = core.clone();
             let thread = std::thread::Builder::new()
                 .name(format!("escurel-embed-{n}"))
-                .spawn(move || core.keep_meaning());
+                .spawn(move || core.keep_meaning(n == 0));
             threads.push(thread.map_err(Refusal::from)?);
         }
     }
@@ -156,7 +154,6 @@ impl Core {
         self.progress.ready();
         self.view.load().dir.warm();
         self.save();
-        self.begin_meaning();
         Ok(())
     }
 
@@ -174,13 +171,7 @@ impl Core {
             }
             Chore::Settle => Ok(()),
             Chore::Fold => self.fold().and_then(|()| self.mark_applied()),
-            Chore::Save => {
-                self.save_vectors();
-                self.try_save(&mut self.signals.saved.lock())
-            }
-            Chore::Embed => self
-                .embed_all()
-                .map_err(|error| Refusal::new(Code::Internal, error.to_string())),
+            Chore::Save => self.try_save(&mut self.signals.saved.lock()),
         }
     }
 

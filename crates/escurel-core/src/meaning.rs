@@ -5,8 +5,8 @@
 //! until that version's vectors are in the index; so `due` is the lag.
 
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use escurel_index::{Entry, PageNo};
@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::LaneState;
 use crate::facts::Parsed;
 use crate::kb::Core;
+use crate::sums::replace_file;
 
 /// Whether pages are found by meaning, too.
 #[derive(Clone)]
@@ -41,7 +42,10 @@ pub(crate) enum Meaning {
 
 pub(crate) struct Upkeep {
     embedder: Arc<dyn Embedder>,
-    cache: Option<Cache>,
+    /// Where vectors outlive the index; without it they are made again.
+    cache_dir: Option<PathBuf>,
+    /// Read whole when it is opened, which the start does not wait for.
+    cache: OnceLock<Cache>,
     index: VectorIndex,
     queue: Mutex<Queue>,
     more: Condvar,
@@ -72,23 +76,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const NO_ROW: u32 = u32::MAX;
 
 impl Meaning {
-    /// `cache` is where vectors outlive the index; without it they are made again.
-    pub fn new(vectors: Vectors, cache: Option<&Path>) -> Meaning {
+    pub fn new(vectors: Vectors, cache_dir: Option<PathBuf>) -> Meaning {
         let embedder = match vectors {
             Vectors::Off(why) => return Meaning::Off(why),
             Vectors::By(embedder) => embedder,
         };
-        let open = |dir: &Path| Cache::open(dir, embedder.id(), embedder.dimensions());
-        let cache = cache.and_then(|dir| match open(dir) {
-            Ok(cache) => Some(cache),
-            Err(error) => {
-                tracing::warn!(%error, "vectors are not kept for the next start");
-                None
-            }
-        });
         Meaning::On(Box::new(Upkeep {
             index: VectorIndex::new(embedder.dimensions()),
-            cache,
+            cache_dir,
+            cache: OnceLock::new(),
             queue: Mutex::default(),
             more: Condvar::new(),
             queries: Recent::new(QUERIES),
@@ -181,6 +177,16 @@ impl Upkeep {
         lane("lagging", detail)
     }
 
+    fn open_cache(&self) {
+        let embedder = &self.embedder;
+        let open = |dir: &PathBuf| Cache::open(dir, embedder.id(), embedder.dimensions());
+        match self.cache_dir.as_ref().map(open) {
+            Some(Ok(cache)) => drop(self.cache.set(cache)),
+            Some(Err(error)) => tracing::warn!(%error, "vectors are not kept for the next start"),
+            None => {}
+        }
+    }
+
     /// The next pages to do; `None` when there is nothing to do now.
     fn take(&self) -> Option<Vec<PageNo>> {
         let mut queue = self.queue.lock();
@@ -219,7 +225,7 @@ impl Upkeep {
     fn codes(&self, texts: &[String]) -> Result<Vec<(u32, Quantised)>, EmbedError> {
         let keys: Vec<TextKey> = texts.iter().map(|text| TextKey::of(text)).collect();
         let known = |key: &TextKey| {
-            let cache = self.cache.as_ref()?;
+            let cache = self.cache.get()?;
             let row = cache.row(*key)?;
             Some((row, cache.code(row)?))
         };
@@ -250,7 +256,7 @@ impl Upkeep {
     }
 
     fn keep(&self, made: &[(TextKey, Quantised)]) -> Vec<u32> {
-        let kept = self.cache.as_ref().map(|cache| cache.put(made));
+        let kept = self.cache.get().map(|cache| cache.put(made));
         match kept {
             Some(Ok(rows)) => rows,
             Some(Err(error)) => {
@@ -278,12 +284,16 @@ impl Core {
         self.meaning.upkeep().is_some()
     }
 
-    /// One of the background threads: runs until the knowledge base closes.
-    pub(crate) fn keep_meaning(&self) {
+    /// One of the background threads: runs until the knowledge base closes. The
+    /// `first` one loads what was kept, once words find every page.
+    pub(crate) fn keep_meaning(&self, first: bool) {
         let Some(upkeep) = self.meaning.upkeep() else {
             return;
         };
         step_back();
+        if first && self.wait_ready(&mut |_| {}) {
+            self.begin_meaning(upkeep);
+        }
         let mut pause = FIRST_PAUSE;
         while !self.stopping() {
             match self.embed_some(upkeep) {
@@ -307,10 +317,8 @@ impl Core {
     }
 
     /// Loads what was saved, and lets everything else wait for its turn.
-    pub(crate) fn begin_meaning(&self) {
-        let Some(upkeep) = self.meaning.upkeep() else {
-            return;
-        };
+    fn begin_meaning(&self, upkeep: &Upkeep) {
+        upkeep.open_cache();
         self.load_vectors(upkeep);
         let (view, snapshot) = (self.view.load_full(), upkeep.index.snapshot());
         let lacking = view.dir.iter().filter(|e| !snapshot.has(e.no.0, e.seq));
@@ -323,22 +331,11 @@ impl Core {
     }
 
     /// Does some of what is due. `None`: nothing was.
-    pub(crate) fn embed_some(&self, upkeep: &Upkeep) -> Option<Result<(), EmbedError>> {
+    fn embed_some(&self, upkeep: &Upkeep) -> Option<Result<(), EmbedError>> {
         let pages = upkeep.take()?;
         let done = self.embed_pages(upkeep, &pages);
         upkeep.give_back(&pages, done.clone());
         Some(done)
-    }
-
-    /// Everything that is due, for those who decide themselves when it happens.
-    pub(crate) fn embed_all(&self) -> Result<(), EmbedError> {
-        let Some(upkeep) = self.meaning.upkeep() else {
-            return Ok(());
-        };
-        while let Some(done) = self.embed_some(upkeep) {
-            done?;
-        }
-        Ok(())
     }
 
     fn embed_pages(&self, upkeep: &Upkeep, pages: &[PageNo]) -> Result<(), EmbedError> {
@@ -375,7 +372,9 @@ impl Core {
         let Some(saved) = self.saved_vectors(upkeep) else {
             return;
         };
-        let Some(cache) = &upkeep.cache else { return };
+        let Some(cache) = upkeep.cache.get() else {
+            return;
+        };
         let view = self.view.load_full();
         let live = |page: u32, seq: u64| view.dir.get(PageNo(page)).is_some_and(|e| e.seq == seq);
         let mut versions = Vec::new();
@@ -417,7 +416,7 @@ impl Core {
         let Some(upkeep) = self
             .meaning
             .upkeep()
-            .filter(|upkeep| upkeep.cache.is_some())
+            .filter(|upkeep| upkeep.cache.get().is_some())
         else {
             return;
         };
@@ -435,9 +434,7 @@ impl Core {
             .map_err(std::io::Error::other)
             .and_then(|mut bytes| {
                 bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
-                let partial = self.index.join(format!("{SAVED}.part"));
-                std::fs::write(&partial, &bytes)?;
-                std::fs::rename(&partial, self.index.join(SAVED))
+                replace_file(&self.index.join(SAVED), &bytes)
             });
         if let Err(error) = written {
             tracing::warn!(%error, "vectors were not saved; the next start puts them together again");

@@ -36,8 +36,13 @@ impl Core {
         };
         let sums = files.journal_sums(&load(&self.index))?;
         let text = serde_json::to_vec(&sums).map_err(std::io::Error::other)?;
-        let (target, partial) = (file(&self.index), self.index.join("journal.json.part"));
-        std::fs::write(&partial, text)?;
-        Ok(std::fs::rename(partial, target)?)
+        Ok(replace_file(&file(&self.index), &text)?)
     }
+}
+
+/// In one step, so that a crash leaves the old file or the new one.
+pub(crate) fn replace_file(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let partial = target.with_extension("part");
+    std::fs::write(&partial, bytes)?;
+    std::fs::rename(partial, target)
 }

@@ -97,15 +97,18 @@ impl Layer {
         })
     }
 
-    /// The versions of this layer that no later layer replaces.
-    pub fn keys(&self) -> HashSet<Key> {
-        let mut keys = HashSet::new();
-        for (segment, columns) in self
-            .searcher
+    /// Each segment with the identities of its entries.
+    pub fn segments(&self) -> impl Iterator<Item = (&SegmentReader, &Columns)> {
+        self.searcher
             .segment_readers()
             .iter()
             .zip(self.columns.iter())
-        {
+    }
+
+    /// The versions of this layer that no later layer replaces.
+    pub fn keys(&self) -> HashSet<Key> {
+        let mut keys = HashSet::new();
+        for (segment, columns) in self.segments() {
             keys.extend(segment.doc_ids_alive().map(|doc| columns.key(doc)));
         }
         keys.retain(|key| !self.masked.contains(key));
@@ -115,12 +118,7 @@ impl Layer {
     /// The versions of one page in this layer.
     pub fn versions(&self, page: &Term) -> tantivy::Result<HashSet<Key>> {
         let mut keys = HashSet::new();
-        for (segment, columns) in self
-            .searcher
-            .segment_readers()
-            .iter()
-            .zip(self.columns.iter())
-        {
+        for (segment, columns) in self.segments() {
             let docs = docs_with(segment, page)?.into_iter();
             keys.extend(
                 docs.filter(|doc| !segment.is_deleted(*doc))

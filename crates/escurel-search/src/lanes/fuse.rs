@@ -8,7 +8,7 @@
 use hashbrown::HashMap;
 use tantivy::DocAddress;
 
-use super::Found;
+use super::{Found, better_first};
 use crate::embed::QueryVector;
 use crate::schema::Key;
 use crate::vectors::{Code, Near, Snapshot};
@@ -49,13 +49,9 @@ pub struct Why {
 }
 
 impl Ranked {
-    /// Better first; ties by page and unit, so that answers are repeatable.
     pub fn order(&self, other: &Self) -> std::cmp::Ordering {
-        let place = |ranked: &Self| (ranked.key.0, ranked.unit, ranked.key.1);
-        other
-            .score
-            .total_cmp(&self.score)
-            .then_with(|| place(self).cmp(&place(other)))
+        let rank = |ranked: &Self| (ranked.score, ranked.key, ranked.unit);
+        better_first(rank(self), rank(other))
     }
 }
 

@@ -89,12 +89,7 @@ fn rules(view: &View, plan: &Plan) -> Result<Rules, SearchError> {
         return Ok(rules);
     }
     for layer in view.layers() {
-        let segments = layer
-            .searcher
-            .segment_readers()
-            .iter()
-            .zip(layer.columns.iter());
-        for (segment, columns) in segments {
+        for (segment, columns) in layer.segments() {
             let limits = Limits::new(plan, &layer.searcher, segment)?;
             let unit = |doc| (columns.key(doc), columns.unit(doc));
             if let Some(docs) = &limits.demanded {

@@ -8,6 +8,8 @@ mod plan;
 mod pool;
 mod rescore;
 
+use std::cmp::Ordering;
+
 use hashbrown::{HashMap, HashSet};
 use tantivy::DocAddress;
 
@@ -36,14 +38,16 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Better first; ties by page and unit, so that answers are repeatable.
-    fn order(&self, other: &Self) -> std::cmp::Ordering {
-        let place = |found: &Self| (found.key.0, found.unit, found.key.1);
-        other
-            .score
-            .total_cmp(&self.score)
-            .then_with(|| place(self).cmp(&place(other)))
+    fn order(&self, other: &Self) -> Ordering {
+        let rank = |found: &Self| (found.score, found.key, found.unit);
+        better_first(rank(self), rank(other))
     }
+}
+
+/// Score, version and unit: better first; ties by page and unit, so that answers are repeatable.
+fn better_first(a: (f32, Key, u32), b: (f32, Key, u32)) -> Ordering {
+    let place = |(_, key, unit): (f32, Key, u32)| (key.0, unit, key.1);
+    b.0.total_cmp(&a.0).then_with(|| place(a).cmp(&place(b)))
 }
 
 /// Units that compete for the exact score, beyond those asked for.
@@ -218,12 +222,7 @@ fn locate(
         if layer.masked.contains(&key) {
             continue;
         }
-        let segments = layer
-            .searcher
-            .segment_readers()
-            .iter()
-            .zip(layer.columns.iter());
-        for (ordinal, (segment, columns)) in segments.enumerate() {
+        for (ordinal, (segment, columns)) in layer.segments().enumerate() {
             let mut docs = docs_with(segment, &term)?.into_iter();
             let found = docs.find(|doc| columns.unit(*doc) == unit && !segment.is_deleted(*doc));
             if let Some(doc) = found {

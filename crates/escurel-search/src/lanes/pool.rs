@@ -108,12 +108,7 @@ impl Pool {
             if finder.is_none() && !plan.terms.is_empty() {
                 continue;
             }
-            let segments = layer
-                .searcher
-                .segment_readers()
-                .iter()
-                .zip(layer.columns.iter());
-            for (ordinal, (segment, columns)) in segments.enumerate() {
+            for (ordinal, (segment, columns)) in layer.segments().enumerate() {
                 let limits = Limits::new(plan, &layer.searcher, segment)?;
                 let gate = Gate {
                     layer,

@@ -32,20 +32,40 @@ impl Chunk {
         self.pages.len()
     }
 
-    fn push(&mut self, version: &Version, unit: usize) {
-        let (row, code) = &version.units[unit];
-        self.pages.push(version.page);
-        self.seqs.push(version.seq);
-        self.units.push(unit as u32);
-        self.rows.push(*row);
-        self.scales.push(code.scale);
-        self.bytes.extend_from_slice(&code.bytes);
-        self.signs.extend(signs(&code.bytes));
+    fn push(&mut self, unit: &Placed<'_>) {
+        self.pages.push(unit.page);
+        self.seqs.push(unit.seq);
+        self.units.push(unit.unit);
+        self.rows.push(unit.row);
+        self.scales.push(unit.scale);
+        self.bytes.extend_from_slice(unit.bytes);
+        self.signs.extend(signs(unit.bytes));
+    }
+
+    fn unit(&self, at: usize, dimensions: usize) -> Placed<'_> {
+        Placed {
+            page: self.pages[at],
+            seq: self.seqs[at],
+            unit: self.units[at],
+            row: self.rows[at],
+            scale: self.scales[at],
+            bytes: self.code(at, dimensions),
+        }
     }
 
     pub fn code(&self, at: usize, dimensions: usize) -> &[i8] {
         &self.bytes[at * dimensions..(at + 1) * dimensions]
     }
+}
+
+/// One unit as a chunk holds it.
+struct Placed<'a> {
+    page: u32,
+    seq: u64,
+    unit: u32,
+    row: u32,
+    scale: f32,
+    bytes: &'a [i8],
 }
 
 /// The vectors of one version of a page: cache row and code of each unit.
@@ -139,16 +159,10 @@ impl Snapshot {
     /// The versions with the cache rows of their units, in order of their places.
     pub fn rows(&self) -> Vec<(u32, u64, Vec<u32>)> {
         let mut versions: Vec<(u32, u64, Vec<u32>)> = Vec::new();
-        for (number, chunk) in self.chunks.iter().enumerate() {
-            for at in 0..chunk.len() {
-                if !self.is_alive(number * CHUNK + at) {
-                    continue;
-                }
-                let (page, row) = (chunk.pages[at], chunk.rows[at]);
-                match versions.last_mut() {
-                    Some((last, _, rows)) if *last == page => rows.push(row),
-                    _ => versions.push((page, chunk.seqs[at], vec![row])),
-                }
+        for unit in self.alive() {
+            match versions.last_mut() {
+                Some((last, _, rows)) if *last == unit.page => rows.push(unit.row),
+                _ => versions.push((unit.page, unit.seq, vec![unit.row])),
             }
         }
         versions
@@ -189,19 +203,36 @@ impl Snapshot {
     }
 
     fn push(&mut self, version: &Version) {
-        if version.units.is_empty() {
-            return;
+        for (number, (row, code)) in version.units.iter().enumerate() {
+            self.add(&Placed {
+                page: version.page,
+                seq: version.seq,
+                unit: number as u32,
+                row: *row,
+                scale: code.scale,
+                bytes: &code.bytes,
+            });
         }
-        self.set_first(version.page, self.len as u32);
-        for unit in 0..version.units.len() {
-            if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
-                self.chunks.push(Arc::default());
-            }
-            if let Some(chunk) = self.chunks.last_mut() {
-                Arc::make_mut(chunk).push(version, unit);
-            }
-            self.len += 1;
+    }
+
+    /// The units of a version come one after the other, the first one first.
+    fn add(&mut self, unit: &Placed<'_>) {
+        if unit.unit == 0 {
+            self.set_first(unit.page, self.len as u32);
         }
+        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
+            self.chunks.push(Arc::default());
+        }
+        if let Some(chunk) = self.chunks.last_mut() {
+            Arc::make_mut(chunk).push(unit);
+        }
+        self.len += 1;
+    }
+
+    /// Units that can be found, in order of their places.
+    fn alive(&self) -> impl Iterator<Item = Placed<'_>> {
+        let alive = (0..self.len).filter(|at| self.is_alive(*at));
+        alive.map(|at| self.chunk(at).unit(at % CHUNK, self.dimensions))
     }
 
     fn remove(&mut self, page: u32) {
@@ -226,39 +257,8 @@ impl Snapshot {
     /// The same without what is dead.
     fn swept(&self) -> Snapshot {
         let mut next = Snapshot::new(self.dimensions);
-        for (number, chunk) in self.chunks.iter().enumerate() {
-            for at in 0..chunk.len() {
-                if self.is_alive(number * CHUNK + at) {
-                    next.copy(chunk, at);
-                }
-            }
-        }
+        self.alive().for_each(|unit| next.add(&unit));
         next
-    }
-
-    fn copy(&mut self, from: &Chunk, at: usize) {
-        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
-            self.chunks.push(Arc::default());
-        }
-        if from.units[at] == 0 {
-            self.set_first(from.pages[at], self.len as u32);
-        }
-        if let Some(chunk) = self.chunks.last_mut() {
-            let chunk = Arc::make_mut(chunk);
-            let words = self.dimensions.div_ceil(64);
-            chunk.pages.push(from.pages[at]);
-            chunk.seqs.push(from.seqs[at]);
-            chunk.units.push(from.units[at]);
-            chunk.rows.push(from.rows[at]);
-            chunk.scales.push(from.scales[at]);
-            chunk
-                .bytes
-                .extend_from_slice(from.code(at, self.dimensions));
-            chunk
-                .signs
-                .extend_from_slice(&from.signs[at * words..(at + 1) * words]);
-        }
-        self.len += 1;
     }
 }
 

@@ -4,8 +4,6 @@
 //! milliseconds; the best by signs are then compared exactly. What a caller may
 //! not see takes no place in either step.
 
-use std::sync::Arc;
-
 use multiversion::multiversion;
 use rayon::prelude::*;
 
@@ -155,15 +153,6 @@ impl Snapshot {
 
     fn cosine(&self, query: &Code, chunk: &Chunk, at: usize) -> f32 {
         dot(&query.bytes, chunk.code(at, self.dimensions)) as f32 * query.scale * chunk.scales[at]
-    }
-}
-
-impl Default for Code {
-    fn default() -> Code {
-        Code {
-            bytes: Arc::from([]),
-            scale: 0.0,
-        }
     }
 }
 
