@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use escurel_md::{Issue, PageType, SkillSchema, Wikilink};
+pub use escurel_search::Why;
 use serde_json::{Map, Value};
 
 /// Names a page: its path, uid and what it is.
@@ -68,7 +69,7 @@ pub struct SearchHit {
     /// Byte ranges of the matched words in `snippet`.
     pub matches: Vec<(u32, u32)>,
     pub score: f32,
-    pub similarity: Option<f32>,
+    pub why: Why,
     pub frontmatter_excerpt: Map<String, Value>,
 }
 

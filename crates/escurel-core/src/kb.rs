@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use arc_swap::ArcSwap;
 use escurel_access::{OpenPolicy, Policy};
 use escurel_md::Layout;
-use escurel_search::{Generation, OpenState, Opened, TextIndex};
+use escurel_search::{Generation, OpenState, Opened, Reranker, TextIndex};
 use escurel_store::{
     Env, FsStore, Holder, Kept, Lock, MemStore, Paths, Store, StoreError, Uid, Unrecorded,
 };
@@ -19,6 +19,7 @@ use crate::lane::{Lane, LaneState};
 use crate::lately::Lately;
 use crate::maintain::{Signal, Signals};
 use crate::meaning::{Meaning, Vectors};
+use crate::past::PastViews;
 use crate::progress::Progress;
 use crate::reconcile::deletions::Deletions;
 use crate::recover::Recovered;
@@ -39,6 +40,8 @@ pub struct OpenOptions {
     pub read_only: bool,
     /// What finds pages by meaning.
     pub vectors: Vectors,
+    /// What has a second look at the best hits.
+    pub reranker: Option<Arc<dyn Reranker>>,
 }
 
 impl Default for OpenOptions {
@@ -50,6 +53,7 @@ impl Default for OpenOptions {
             cache_home: None,
             read_only: false,
             vectors: Vectors::default(),
+            reranker: None,
         }
     }
 }
@@ -142,6 +146,8 @@ pub struct Core {
     pub(crate) page_locks: PageLocks,
     pub(crate) lately: Lately,
     pub(crate) meaning: Meaning,
+    pub(crate) reranker: Option<Arc<dyn Reranker>>,
+    pub(crate) past: PastViews,
     pub(crate) generation: u128,
     stop: AtomicBool,
 }
@@ -316,6 +322,7 @@ pub(crate) struct Parts {
     pub index: PathBuf,
     policy: Arc<dyn Policy>,
     vectors: Vectors,
+    reranker: Option<Arc<dyn Reranker>>,
 }
 
 impl Parts {
@@ -328,6 +335,7 @@ impl Parts {
             index: paths.index.clone(),
             policy: options.policy.clone(),
             vectors: options.vectors.clone(),
+            reranker: options.reranker.clone(),
             paths: Some(paths),
         })
     }
@@ -346,6 +354,7 @@ impl Parts {
             index: index.to_owned(),
             policy,
             vectors: Vectors::default(),
+            reranker: None,
         }
     }
 
@@ -457,6 +466,7 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         index,
         policy,
         vectors,
+        reranker,
     } = parts;
     let meaning = Meaning::new(vectors, paths.as_ref().map(|paths| paths.cache.clone()));
     store
@@ -485,6 +495,8 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         page_locks: PageLocks::default(),
         lately: Lately::default(),
         meaning,
+        reranker,
+        past: PastViews::default(),
         stop: AtomicBool::new(false),
         store,
         files,

@@ -14,6 +14,7 @@ mod lately;
 mod live;
 mod maintain;
 mod meaning;
+mod past;
 mod progress;
 mod read;
 mod reconcile;

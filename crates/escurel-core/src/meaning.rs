@@ -20,6 +20,7 @@ use crate::api::LaneState;
 use crate::facts::Parsed;
 use crate::kb::Core;
 use crate::sums::replace_file;
+use crate::view::Past;
 
 /// Whether pages are found by meaning, too.
 #[derive(Clone)]
@@ -108,16 +109,44 @@ impl Meaning {
     }
 
     /// The vectors of a query's texts, and how the lane takes part.
-    pub fn query(&self, texts: &[String]) -> (Option<QueryVectors>, LaneState) {
+    pub fn query(
+        &self,
+        texts: &[String],
+        past: Option<&Past>,
+    ) -> (Option<QueryVectors>, LaneState) {
         match self {
             Meaning::Off(why) => (None, lane("off", Some(why.clone()))),
-            Meaning::On(upkeep) => upkeep.query(texts),
+            Meaning::On(upkeep) => {
+                let (vectors, state) = upkeep.query(texts);
+                match past {
+                    Some(past) => (vectors.map(|v| of_then(v, past)), state_then(state, past)),
+                    None => (vectors, state),
+                }
+            }
         }
     }
 
     pub fn stop(&self) {
         if let Some(upkeep) = self.upkeep() {
             upkeep.more.notify_all();
+        }
+    }
+}
+
+fn of_then(query: QueryVectors, past: &Past) -> QueryVectors {
+    QueryVectors {
+        snapshot: Arc::new(query.snapshot.with(&past.vectors)),
+        vectors: query.vectors,
+    }
+}
+
+/// Texts that nobody embedded while they were live are found by their words only.
+fn state_then(now: LaneState, past: &Past) -> LaneState {
+    match (now.state, past.without) {
+        ("off", _) | (_, 0) => now,
+        (_, without) => {
+            let told = format!("{without} pages of then have no vectors");
+            lane("lagging", Some(told))
         }
     }
 }
@@ -221,15 +250,25 @@ impl Upkeep {
         }
     }
 
+    /// The vectors of texts that were all embedded before.
+    pub fn known(&self, texts: &[String]) -> Option<Vec<(u32, Quantised)>> {
+        texts
+            .iter()
+            .map(|text| self.cached(TextKey::of(text)))
+            .collect()
+    }
+
+    fn cached(&self, key: TextKey) -> Option<(u32, Quantised)> {
+        let cache = self.cache.get()?;
+        let row = cache.row(key)?;
+        Some((row, cache.code(row)?))
+    }
+
     /// Vectors of texts, those that were never seen made now.
     fn codes(&self, texts: &[String]) -> Result<Vec<(u32, Quantised)>, EmbedError> {
         let keys: Vec<TextKey> = texts.iter().map(|text| TextKey::of(text)).collect();
-        let known = |key: &TextKey| {
-            let cache = self.cache.get()?;
-            let row = cache.row(*key)?;
-            Some((row, cache.code(row)?))
-        };
-        let mut codes: Vec<Option<(u32, Quantised)>> = keys.iter().map(known).collect();
+        let mut codes: Vec<Option<(u32, Quantised)>> =
+            keys.iter().map(|key| self.cached(*key)).collect();
         let lacking: Vec<usize> = (0..texts.len()).filter(|n| codes[*n].is_none()).collect();
         for chunk in lacking.chunks(self.embedder.batch().max(1)) {
             let batch: Vec<&str> = chunk.iter().map(|n| texts[*n].as_str()).collect();

@@ -12,6 +12,8 @@ pub(crate) struct Sight<'a> {
     policy: &'a dyn Policy,
     caller: &'a Caller,
     all: bool,
+    /// For a look back: who may see a page that there still is, is decided as it stands.
+    now: Option<Arc<View>>,
 }
 
 impl<'a> Sight<'a> {
@@ -20,10 +22,21 @@ impl<'a> Sight<'a> {
             policy,
             caller,
             all: policy.reads_everything(caller),
+            now: None,
+        }
+    }
+
+    /// These eyes on an earlier state.
+    pub fn looking_back(self, now: Arc<View>) -> Sight<'a> {
+        Sight {
+            now: Some(now),
+            ..self
         }
     }
 
     pub fn sees(&self, entry: &Entry) -> bool {
+        let standing = self.now.as_ref().and_then(|now| now.dir.by_uid(entry.uid));
+        let entry = standing.map_or(entry, |standing| &**standing);
         self.all
             || may(
                 self.policy,

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use escurel_access::Caller;
 use escurel_index::{Bitmap, Directory, LinkCounts, PageNo};
 use escurel_search::Snapshot;
+use escurel_search::vectors::Version;
 use parking_lot::Mutex;
 
 use crate::lane::LaneState;
@@ -21,6 +22,8 @@ pub(crate) struct View {
     pub seq: u64,
     /// Pages that belong to a scenario; usually none.
     pub scenario_pages: usize,
+    /// For an earlier state: the vectors of what has changed since.
+    pub past: Option<Past>,
     by_path: OnceLock<Vec<PageNo>>,
     link_counts: OnceLock<LinkCounts>,
     masks: Mutex<HashMap<MaskKey, Arc<Bitmap>>>,
@@ -31,8 +34,16 @@ pub(crate) struct View {
 pub(crate) enum MaskKey {
     Skill(String),
     SkillPages,
+    All,
     Scenario(Option<String>),
     Visible(Box<Caller>, u64),
+}
+
+/// What only an earlier state has.
+pub(crate) struct Past {
+    pub vectors: Vec<Version>,
+    /// Its texts that have no vectors.
+    pub without: usize,
 }
 
 impl View {
@@ -43,6 +54,7 @@ impl View {
             live: state.live.clone(),
             seq: state.seq,
             scenario_pages: state.scenario_pages,
+            past: None,
             by_path: OnceLock::new(),
             link_counts: OnceLock::new(),
             masks: Mutex::default(),

@@ -101,8 +101,10 @@ fn main() {
             k: 100,
             by_page: false,
             candidates: &AdmitAll,
+            audience: None,
             only_page: None,
             vectors: query_vectors,
+            reranker: None,
         };
         let hits = snapshot.search(&query).expect("search").hits;
         took.push(began.elapsed());

@@ -88,8 +88,10 @@ fn search(index: &TextIndex, name: &str, queries: &[String], k: usize, by_page: 
             k,
             by_page,
             candidates: &AdmitAll,
+            audience: None,
             only_page: None,
             vectors: None,
+            reranker: None,
         };
         let start = Instant::now();
         let answer = snapshot.search(&query).expect("search");

@@ -3,9 +3,12 @@
 //! journal sequence it was indexed at, and the pair names a text for ever.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use crate::audience::Audience;
 use crate::embed::QueryVectors;
 use crate::lanes::Why;
+use crate::rerank::Reranker;
 
 /// What one version of a page gives to the index.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,6 +49,11 @@ pub struct UnitBlock {
 /// the caller wants to see, so that stale text never comes back.
 pub trait Candidates: Sync {
     fn admits(&self, page: u32, seq: u64) -> bool;
+
+    /// The start of the page's day in microseconds, for `after:` and `before:`.
+    fn day(&self, _page: u32) -> Option<i64> {
+        None
+    }
 }
 
 /// Everything passes: for tests and tools that index one version per page.
@@ -67,9 +75,12 @@ pub struct Query<'a> {
     /// One hit per page instead of one per unit.
     pub by_page: bool,
     pub candidates: &'a dyn Candidates,
+    /// Whose texts count in scores; `None`: all living ones.
+    pub audience: Option<Arc<dyn Audience>>,
     pub only_page: Option<u32>,
     /// The texts' vectors; without them units are found by words only.
     pub vectors: Option<QueryVectors>,
+    pub reranker: Option<&'a dyn Reranker>,
 }
 
 /// The largest `k` an answer is computed for.

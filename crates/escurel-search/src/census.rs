@@ -105,9 +105,17 @@ impl Census {
         u64::from(segment.max_doc()).saturating_sub(self.gone.order.len() as u64)
     }
 
-    /// Tokens in the text field of this number.
-    pub fn tokens(&self, field: usize) -> u64 {
-        self.all.lengths[field].saturating_sub(self.gone.lengths[field])
+    /// Tokens per text field.
+    pub fn lengths(&self) -> Lengths {
+        let mut lengths = self.all.lengths;
+        for (sum, gone) in lengths.iter_mut().zip(self.gone.lengths) {
+            *sum = sum.saturating_sub(gone);
+        }
+        lengths
+    }
+
+    pub fn counts(&self, doc: DocId) -> bool {
+        self.gone.set.is_empty() || !self.gone.set.contains(&doc)
     }
 
     /// The entries with a term: as the segment has it, and those that count.
@@ -183,7 +191,7 @@ impl All {
 }
 
 /// Absent where no entry of the segment has the field.
-fn norms(
+pub(crate) fn norms(
     fields: &Fields,
     segment: &SegmentReader,
 ) -> tantivy::Result<[Option<FieldNormReader>; TEXTS]> {

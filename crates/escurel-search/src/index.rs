@@ -582,6 +582,30 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// This view with further versions in it, which the index never learns of.
+    ///
+    /// # Errors
+    /// [`SearchError::Damaged`]
+    pub fn with(&self, docs: Vec<Doc>) -> Result<Snapshot, SearchError> {
+        guard(|| {
+            let fields = &self.inner.fields;
+            let docs = last_of_each(docs);
+            let (mut main, mut deltas) = (self.view.main.clone(), self.view.deltas.clone());
+            let keys: Vec<Key> = docs.iter().map(|doc| (doc.page, doc.seq)).collect();
+            main.mask(fields, keys.iter().copied())?;
+            for delta in &mut deltas {
+                delta.layer.mask(fields, keys.iter().copied())?;
+            }
+            deltas.push(Delta::build(fields, docs)?);
+            Ok(Snapshot {
+                view: Arc::new(View::new(fields, main, deltas)),
+                inner: self.inner.clone(),
+            })
+        })
+    }
+
+    /// # Errors
+    /// [`SearchError`]; a query is never at fault for what it says.
     pub fn search(&self, query: &Query<'_>) -> Result<Answer, SearchError> {
         if self.inner.damaged.load(Ordering::Relaxed) {
             return Err(SearchError::Damaged("the files failed their check".into()));

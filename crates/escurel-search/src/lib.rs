@@ -8,13 +8,16 @@
 
 mod analysis;
 mod api;
+mod audience;
 mod census;
+mod dates;
 mod embed;
 mod house;
 mod index;
 mod lanes;
 mod open;
 mod query;
+mod rerank;
 mod schema;
 mod snippet;
 pub mod vectors;
@@ -24,9 +27,11 @@ pub use api::{
     AdmitAll, Answer, Candidates, Doc, DocUnit, Generation, Hit, MAX_K, MAX_TEXTS, OpenState,
     Query, SCHEMA_VERSION, SearchError, Stats, UnitBlock,
 };
+pub use audience::Audience;
 pub use embed::{EmbedError, Embedder, Local, Purpose, QueryVector, QueryVectors};
 pub use index::{Opened, Snapshot, TextIndex};
 pub use lanes::Why;
+pub use rerank::Reranker;
 
 /// Runs work on the index's files. tantivy asserts what it expects of them, so
 /// a panic in there means damage, not a reason to end the process.

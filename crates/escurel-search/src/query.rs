@@ -1,16 +1,18 @@
-//! Reading what somebody typed: words, `"phrases"`, `-exclusions`, `skill:` and
-//! `tag:`. Nothing is an error; what cannot be an operator is read as words and
-//! noted. Phrases and exclusions speak of units, not of pages.
+//! Reading what somebody typed: words, `begin*`, `"phrases"`, `-exclusions`,
+//! `skill:`, `tag:`, `after:` and `before:`. Nothing is an error; what cannot be
+//! an operator is read as words and noted. Phrases and exclusions speak of units,
+//! not of pages.
 
 use hashbrown::HashSet;
 
 use crate::analysis::{Kind, fold, is_stop_word, tokens_of};
+use crate::dates::{Span, start_of};
 
 /// A query as the lanes understand it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Parsed {
-    /// Distinct terms that rank, in order of first use, with their count.
-    pub terms: Vec<(String, u32)>,
+    /// Distinct terms that rank, in order of first use.
+    pub terms: Vec<Term>,
     /// Neighbours in the query, as indexes into `terms`.
     pub pairs: Vec<(usize, usize)>,
     pub required: Vec<Phrase>,
@@ -19,7 +21,34 @@ pub(crate) struct Parsed {
     pub skills: Vec<String>,
     pub tags: Vec<String>,
     pub excluded_facets: Vec<(&'static str, String)>,
+    /// When the page has to be from.
+    pub dated: Span,
     pub notes: Vec<String>,
+}
+
+/// A term that ranks, and what may stand for it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Term {
+    /// As it is indexed.
+    pub text: String,
+    /// How often the query has it.
+    pub count: u32,
+    /// Folded, not stemmed.
+    pub typed: String,
+    /// Words that differ in so many letters are like it.
+    pub edits: u8,
+    pub end: End,
+}
+
+/// Whether a word may go on where it ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) enum End {
+    #[default]
+    Closed,
+    /// It may not be typed to its end.
+    Open,
+    /// Written as `begin*`.
+    Asked,
 }
 
 /// Terms at offsets from the first.
@@ -29,6 +58,11 @@ pub(crate) type Phrase = Vec<(u32, String)>;
 const MAX_WORDS: usize = 256;
 /// The bytes of a query that are read.
 const MAX_BYTES: usize = 8 * 1024;
+/// The letters that a beginning needs.
+const MIN_BEGIN: usize = 2;
+/// Letters from which a word may have one, and two, wrong ones.
+const ONE_EDIT: usize = 4;
+const TWO_EDITS: usize = 8;
 
 impl Parsed {
     pub fn filters(&self) -> bool {
@@ -46,6 +80,7 @@ pub(crate) fn parse(text: &str) -> Parsed {
     while !rest.is_empty() {
         rest = reader.item(rest).trim_start();
     }
+    reader.open_end = text.0.ends_with(|c: char| c.is_alphanumeric());
     reader.finish()
 }
 
@@ -63,8 +98,18 @@ fn cut(text: &str, max: usize) -> (&str, bool) {
 #[derive(Default)]
 struct Reader {
     parsed: Parsed,
-    /// Words as typed, to be analysed together.
-    words: Vec<String>,
+    words: Vec<Piece>,
+    /// The last word may still be being typed.
+    open_end: bool,
+}
+
+/// Words as typed.
+struct Piece {
+    text: String,
+    /// Written as `begin*`.
+    begins: bool,
+    /// Inside quotation marks.
+    quoted: bool,
 }
 
 impl Reader {
@@ -92,37 +137,61 @@ impl Reader {
                 }
             };
         }
-        if let Some((kind, value, rest)) = facet(body) {
-            self.facet(kind, value, negative);
+        if let Some((operator, value, rest)) = operation(body)
+            && self.apply(operator, value, negative)
+        {
             return rest;
         }
         let end = body
             .find(|c: char| c.is_whitespace() || is_quote(c))
             .unwrap_or(body.len());
-        let word = &body[..end];
-        if ["skill:", "tag:"]
-            .iter()
-            .any(|name| word.eq_ignore_ascii_case(name))
-        {
+        self.word(&body[..end], negative);
+        &body[end..]
+    }
+
+    fn word(&mut self, word: &str, negative: bool) {
+        let bare = OPERATORS.iter().any(|name| {
+            word.strip_suffix(':')
+                .is_some_and(|w| w.eq_ignore_ascii_case(name))
+        });
+        if bare {
             self.note("an operator without a value was read as a word");
         }
         if matches!(word, "AND" | "OR" | "NOT") {
             self.note("AND, OR and NOT are read as words; use \"…\" and -word");
         }
         if negative {
-            self.phrase(word, true);
-        } else {
-            self.words.push(word.to_string());
+            return self.phrase(word, true);
         }
-        &body[end..]
+        let begin = word
+            .strip_suffix('*')
+            .filter(|begin| begin.ends_with(char::is_alphanumeric));
+        self.words.push(Piece {
+            text: begin.unwrap_or(word).to_string(),
+            begins: begin.is_some(),
+            quoted: false,
+        });
     }
 
-    fn facet(&mut self, kind: &'static str, value: &str, negative: bool) {
-        match (kind, negative) {
-            (_, true) => self.parsed.excluded_facets.push((kind, value.to_string())),
-            ("skill", false) => self.parsed.skills.push(value.to_string()),
-            (_, false) => self.parsed.tags.push(value.to_string()),
+    /// `false`: the value is none, so the whole is words.
+    fn apply(&mut self, operator: &'static str, value: &str, negative: bool) -> bool {
+        let dated = &mut self.parsed.dated;
+        match operator {
+            "after" | "before" => {
+                let Some(start) = start_of(value).filter(|_| !negative) else {
+                    self.note("after: and before: take a day such as 2025-04-30, 2025-04 or 2025; the rest was read as words");
+                    return false;
+                };
+                match operator {
+                    "after" => dated.from = dated.from.max(start),
+                    _ => dated.to = dated.to.min(start),
+                }
+            }
+            kind if negative => self.parsed.excluded_facets.push((kind, value.to_string())),
+            "skill" => self.parsed.skills.push(value.to_string()),
+            _ => self.parsed.tags.push(value.to_string()),
         }
+        true
     }
 
     fn phrase(&mut self, inside: &str, negative: bool) {
@@ -133,7 +202,11 @@ impl Reader {
         if negative {
             self.parsed.excluded.push(phrase);
         } else {
-            self.words.push(inside.to_string());
+            self.words.push(Piece {
+                text: inside.to_string(),
+                begins: false,
+                quoted: true,
+            });
             self.parsed.required.push(phrase);
         }
     }
@@ -141,7 +214,7 @@ impl Reader {
     /// Terms, counts and neighbours of all words that rank.
     fn finish(mut self) -> Parsed {
         let quoted = !self.parsed.required.is_empty();
-        let sequence = sequence(&self.words.join(" "));
+        let sequence = self.sequence();
         let useful = sequence.iter().any(|word| !word.stop);
         let mut previous: Option<usize> = None;
         for word in sequence
@@ -149,7 +222,7 @@ impl Reader {
             .filter(|word| !(useful && word.stop))
             .take(MAX_WORDS)
         {
-            let index = self.count(&word.term);
+            let index = self.count(word);
             if word.whole {
                 continue;
             }
@@ -172,48 +245,92 @@ impl Reader {
         self.parsed
     }
 
-    fn count(&mut self, term: &str) -> usize {
-        match self
-            .parsed
-            .terms
-            .iter()
-            .position(|(known, _)| known == term)
-        {
-            Some(index) => {
-                self.parsed.terms[index].1 += 1;
-                index
+    fn count(&mut self, word: &Word) -> usize {
+        let terms = &mut self.parsed.terms;
+        let known = terms.iter().position(|known| known.text == word.term.text);
+        let index = known.unwrap_or(terms.len());
+        match terms.get_mut(index) {
+            Some(known) => {
+                known.count += 1;
+                if known.end == End::Closed {
+                    known.end = word.term.end;
+                    known.typed.clone_from(&word.term.typed);
+                }
             }
-            None => {
-                self.parsed.terms.push((term.to_string(), 1));
-                self.parsed.terms.len() - 1
-            }
+            None => terms.push(word.term.clone()),
         }
+        index
+    }
+
+    fn sequence(&mut self) -> Vec<Word> {
+        let pieces = std::mem::take(&mut self.words);
+        let last = pieces.len().saturating_sub(1);
+        let mut words = Vec::new();
+        for (number, piece) in pieces.iter().enumerate() {
+            let open = piece.begins || (self.open_end && number == last && !piece.quoted);
+            if piece.begins && piece.text.chars().count() < MIN_BEGIN {
+                self.note("a beginning such as ab* needs two letters");
+            }
+            words.extend(words_of(piece, open));
+        }
+        words
     }
 }
 
 struct Word {
-    term: String,
+    term: Term,
     stop: bool,
     /// An identifier beside its parts: it has no neighbours of its own.
     whole: bool,
 }
 
-fn sequence(text: &str) -> Vec<Word> {
-    let tokens = tokens_of(text);
-    let mut folded = String::new();
+/// `open`: a word at the end may go on.
+fn words_of(piece: &Piece, open: bool) -> Vec<Word> {
+    let tokens = tokens_of(&piece.text);
     let ranking = tokens
         .iter()
         .filter(|(token, _)| token.kind != Kind::Single);
-    let word = |(token, term): (&crate::analysis::Token, &str)| {
-        folded.clear();
-        fold(&text[token.start as usize..token.end as usize], &mut folded);
+    let word = |(token, text): (&crate::analysis::Token, &str)| {
+        let mut typed = String::new();
+        fold(
+            &piece.text[token.start as usize..token.end as usize],
+            &mut typed,
+        );
+        let whole = matches!(token.kind, Kind::Whole | Kind::Symbol);
+        let stop = token.kind == Kind::Word && is_stop_word(&typed);
+        let spelt = matches!(token.kind, Kind::Word | Kind::Part);
+        let goes_on = open
+            && token.end as usize == piece.text.len()
+            && matches!(token.kind, Kind::Word | Kind::Part | Kind::Whole)
+            && typed.chars().count() >= MIN_BEGIN;
         Word {
-            term: term.to_string(),
-            stop: token.kind == Kind::Word && is_stop_word(&folded),
-            whole: matches!(token.kind, Kind::Whole | Kind::Symbol),
+            term: Term {
+                text: text.to_string(),
+                count: 1,
+                edits: if spelt && !stop && !piece.quoted {
+                    edits(text)
+                } else {
+                    0
+                },
+                end: match goes_on {
+                    false => End::Closed,
+                    true if piece.begins => End::Asked,
+                    true => End::Open,
+                },
+                typed,
+            },
+            stop: stop && !piece.begins,
+            whole,
         }
     };
     ranking.map(word).collect()
+}
+
+/// How many letters of a word may be wrong.
+fn edits(word: &str) -> u8 {
+    let letters = word.chars().count();
+    let spelt = word.chars().all(char::is_alphabetic);
+    u8::from(spelt && letters >= ONE_EDIT) + u8::from(spelt && letters >= TWO_EDITS)
 }
 
 /// What has to stand side by side for a text to contain `inside`.
@@ -255,23 +372,25 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     Some((&text[..end], &text[end + quote.len_utf8()..]))
 }
 
-/// `skill:name`, `tag:"two words"`: kind, value and what follows.
-fn facet(text: &str) -> Option<(&'static str, &str, &str)> {
-    for kind in ["skill", "tag"] {
-        let Some(head) = text.get(..kind.len() + 1) else {
+const OPERATORS: [&str; 4] = ["skill", "tag", "after", "before"];
+
+/// `skill:name`, `tag:"two words"`: operator, value and what follows.
+fn operation(text: &str) -> Option<(&'static str, &str, &str)> {
+    for name in OPERATORS {
+        let Some(head) = text.get(..name.len() + 1) else {
             continue;
         };
-        if !head.eq_ignore_ascii_case(&format!("{kind}:")) {
+        if !head.eq_ignore_ascii_case(&format!("{name}:")) {
             continue;
         }
         let value = &text[head.len()..];
         if let Some(inside) = value.strip_prefix(is_quote) {
             let (inside, rest) = quoted(inside)?;
-            return (!inside.trim().is_empty()).then_some((kind, inside, rest));
+            return (!inside.trim().is_empty()).then_some((name, inside, rest));
         }
         let end = value.find(char::is_whitespace).unwrap_or(value.len());
         let named = value[..end].chars().any(char::is_alphanumeric);
-        return named.then_some((kind, &value[..end], &value[end..]));
+        return named.then_some((name, &value[..end], &value[end..]));
     }
     None
 }
@@ -283,7 +402,7 @@ mod tests {
     fn words(parsed: &Parsed) -> String {
         let terms = parsed.terms.iter();
         terms
-            .map(|(term, count)| format!("{term}*{count}"))
+            .map(|term| format!("{}*{}", term.text, term.count))
             .collect::<Vec<_>>()
             .join(" ")
     }
@@ -341,9 +460,54 @@ mod tests {
         assert_eq!(parse("-x").notes.len(), 1);
     }
 
+    #[test]
+    fn days() {
+        let dated = |text: &str| parse(text).dated;
+        let day = 86_400_000_000;
+        assert_eq!(dated("x after:1970-01-02").from, day);
+        assert_eq!(dated("x before:1970-02").to, 31 * day);
+        assert_eq!(dated("x after:1971 AFTER:1970").from, 365 * day);
+        assert_eq!(dated("x before:1970-01-02T00:00:01Z").to, day + 1_000_000);
+        for text in [
+            "x after:soon",
+            "x before:2025-13",
+            "x -after:2025",
+            "after:",
+        ] {
+            let parsed = parse(text);
+            assert_eq!(parsed.dated, Span::default(), "{text}");
+            assert!(
+                !parsed.notes.is_empty() && !parsed.terms.is_empty(),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_may_stand_for_a_word() {
+        let loose = |text: &str| {
+            let terms = parse(text).terms;
+            let end = |term: &Term| match term.end {
+                End::Closed => String::new(),
+                End::Open => format!(":{}", term.typed),
+                End::Asked => format!(":{}*", term.typed),
+            };
+            let each = terms
+                .iter()
+                .map(|term| format!("{}~{}{}", term.text, term.edits, end(term)));
+            each.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(loose("pump stationery"), "pump~1 stationeri~2:stationery");
+        assert_eq!(loose("renewal "), "renew~1");
+        assert_eq!(loose("\"renewal\""), "renew~0");
+        assert_eq!(loose("rene* x"), "rene~1:rene* x~0");
+        assert_eq!(loose("r* foo_ba"), "r~0 foo~0 foo_ba~0:foo_ba ba~0:ba");
+        assert_eq!(loose("v2 潮汐 C++"), "v2~0 潮汐~0 c~0 c++~0");
+    }
+
     proptest::proptest! {
         #[test]
-        fn any_query_is_read(text in "[-\"a-c:(skilltag潮汐é*' ]{0,40}") {
+        fn any_query_is_read(text in "[-\"a-c:(skilltagbefore2潮汐é*' ]{0,40}") {
             let parsed = parse(&text);
             let nothing = parsed.terms.is_empty() && !parsed.filters();
             assert!(!nothing || !parsed.notes.is_empty());

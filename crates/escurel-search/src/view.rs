@@ -14,8 +14,9 @@ use tantivy::{
 };
 
 use crate::api::Doc;
+use crate::audience::Hearings;
 use crate::census::Census;
-use crate::schema::{Fields, Key, PAGE, SEQ, UNIT};
+use crate::schema::{Fields, Key, PAGE, SEQ, TEXTS, UNIT};
 
 /// Memory for the term table of a layer in memory; it grows on demand.
 const DELTA_BUDGET: usize = 1 << 20;
@@ -105,6 +106,12 @@ impl Layer {
             .zip(self.columns.iter())
     }
 
+    /// What an entry of a segment is, if it counts.
+    pub fn living(&self, segment: usize, doc: DocId) -> Option<Key> {
+        let counts = self.census.get(segment)?.counts(doc);
+        counts.then(|| self.columns[segment].key(doc))
+    }
+
     /// The versions of this layer that no later layer replaces.
     pub fn keys(&self) -> HashSet<Key> {
         let mut keys = HashSet::new();
@@ -186,10 +193,7 @@ impl Layer {
 
     fn add_to(&self, totals: &mut Totals) {
         for (segment, census) in self.searcher.segment_readers().iter().zip(&self.census) {
-            totals.docs += census.docs(segment);
-            for (number, (_, tokens)) in totals.tokens.iter_mut().enumerate() {
-                *tokens += census.tokens(number);
-            }
+            totals.add(census.docs(segment), census.lengths());
         }
     }
 }
@@ -260,6 +264,7 @@ pub(crate) struct View {
     pub main: Layer,
     pub deltas: Vec<Delta>,
     pub totals: Totals,
+    pub hearings: Hearings,
 }
 
 /// Statistics of the entries that count, over all layers.
@@ -270,6 +275,20 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
+    pub fn none(fields: &Fields) -> Totals {
+        Totals {
+            docs: 0,
+            tokens: fields.texts().iter().map(|field| (*field, 0)).collect(),
+        }
+    }
+
+    pub fn add(&mut self, docs: u64, lengths: [u64; TEXTS]) {
+        self.docs += docs;
+        for ((_, sum), tokens) in self.tokens.iter_mut().zip(lengths) {
+            *sum += tokens;
+        }
+    }
+
     pub fn tokens(&self, field: Field) -> u64 {
         self.tokens
             .iter()
@@ -280,11 +299,7 @@ impl Totals {
 
 impl View {
     pub fn new(fields: &Fields, main: Layer, deltas: Vec<Delta>) -> Self {
-        let tokens = fields.texts().iter().map(|field| (*field, 0)).collect();
-        let mut totals = Totals {
-            tokens,
-            ..Totals::default()
-        };
+        let mut totals = Totals::none(fields);
         main.add_to(&mut totals);
         deltas
             .iter()
@@ -293,6 +308,7 @@ impl View {
             main,
             deltas,
             totals,
+            hearings: Hearings::default(),
         }
     }
 

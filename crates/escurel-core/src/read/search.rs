@@ -6,60 +6,87 @@ use std::sync::Arc;
 use escurel_access::Caller;
 use escurel_index::{Bitmap, Entry, FilterError, Order, PageNo};
 use escurel_md::PageType;
-use escurel_search::{Candidates, Query};
+use escurel_search::{Audience, Candidates, Query};
 use serde_json::{Map, Value};
 
-use super::{Reading, excerpt, page_ref};
+use super::{Reading, excerpt, instant, page_ref};
 use crate::api::{Granularity, LaneState, SearchAnswer, SearchHit, SearchRequest};
 use crate::errors::sentence;
 use crate::kb::Core;
 use crate::live::LiveSeqs;
-use crate::view::MaskKey;
+use crate::view::{MaskKey, View};
 use crate::{Code, Refusal, Result};
 
 struct Admitted<'a> {
-    live: &'a LiveSeqs,
+    view: &'a View,
     mask: Option<Bitmap>,
 }
 
 impl Candidates for Admitted<'_> {
     #[inline]
     fn admits(&self, page: u32, seq: u64) -> bool {
-        self.live.is_live(page, seq)
+        self.view.live.is_live(page, seq)
             && self
                 .mask
                 .as_ref()
                 .is_none_or(|mask| mask.contains(PageNo(page)))
     }
+
+    fn day(&self, page: u32) -> Option<i64> {
+        Some(self.view.dir.get(PageNo(page))?.facts.at?.first)
+    }
+}
+
+/// The pages that a caller can see at all.
+struct Visible {
+    live: LiveSeqs,
+    pages: Arc<Bitmap>,
+}
+
+impl Audience for Visible {
+    fn hears(&self, page: u32, seq: u64) -> bool {
+        self.live.is_live(page, seq) && self.pages.contains(PageNo(page))
+    }
+
+    fn id(&self) -> usize {
+        Arc::as_ptr(&self.pages) as usize
+    }
 }
 
 impl Core {
     /// # Errors
-    /// `invalid_argument`, `not_supported` (`as_of`), `filter_*`, `skill_not_found`,
-    /// `page_not_found`, `ambiguous`, `index_damaged`.
+    /// `invalid_argument`, `time_invalid`, `filter_*`, `skill_not_found`,
+    /// `page_not_found`, `ambiguous`, `index_behind`, `index_damaged`.
     pub fn search(&self, caller: &Caller, request: &SearchRequest) -> Result<SearchAnswer> {
         check(request)?;
         let reading = self.reading(caller, request.scenario.as_deref());
+        let reading = match &request.as_of {
+            Some(time) => self.look_back_at(reading, instant(time)?)?,
+            None => reading,
+        };
         let only = request
             .page_id
             .as_deref()
             .map(|id| reading.demand(id, "page_id"))
             .transpose()?;
         let admitted = Admitted {
-            live: &reading.view.live,
+            view: &reading.view,
             mask: mask(&reading, request).or_else(|refusal| {
                 reading.demand_complete()?;
                 Err(refusal)
             })?,
         };
-        let (vectors, vector_lane) = self.meaning.query(&request.queries);
+        let past = reading.view.past.as_ref();
+        let (vectors, vector_lane) = self.meaning.query(&request.queries, past);
         let query = Query {
             texts: &request.queries,
             k: request.k,
             by_page: request.granularity == Granularity::Page,
             candidates: &admitted,
+            audience: audience(&reading),
             only_page: only.map(|entry| entry.no.0),
             vectors,
+            reranker: self.reranker.as_deref(),
         };
         let answer = reading.view.text.search(&query)?;
         let hits = answer
@@ -73,6 +100,16 @@ impl Core {
             hits,
             lanes: vec![self.lexical_lane(&reading), vector_lane],
             notes,
+        })
+    }
+
+    fn look_back_at<'a>(&'a self, reading: Reading<'a>, time: i64) -> Result<Reading<'a>> {
+        reading.demand_complete()?;
+        let then = self.view_at(&reading.view, time)?;
+        Ok(Reading {
+            sight: reading.sight.looking_back(reading.view),
+            view: then,
+            ..reading
         })
     }
 
@@ -113,7 +150,7 @@ impl Core {
             snippet: hit.snippet,
             matches: hit.matches,
             score: hit.score,
-            similarity: hit.why.similarity,
+            why: hit.why,
             frontmatter_excerpt: excerpt(entry, filtered.chain(required)),
         })
     }
@@ -142,11 +179,19 @@ fn check(request: &SearchRequest) -> Result<()> {
     if !(1..=escurel_search::MAX_K).contains(&request.k) {
         return bad("k is between 1 and 200.", "k");
     }
-    if request.as_of.is_some() {
-        let what = "Search in the past is not in this release; expand, neighbours and list_instances take as_of.";
-        return Err(Refusal::new(Code::NotSupported, what).at("as_of"));
-    }
     Ok(())
+}
+
+/// Whose texts scores are made of; `None`: everybody's, of today.
+fn audience(reading: &Reading<'_>) -> Option<Arc<dyn Audience>> {
+    let view = &reading.view;
+    let all = || {
+        let pages = || view.dir.iter().map(|e| e.no).collect();
+        view.past.is_some().then(|| view.mask(MaskKey::All, pages))
+    };
+    let pages = reading.sight.mask(view).or_else(all)?;
+    let live = view.live.clone();
+    Some(Arc::new(Visible { live, pages }))
 }
 
 /// The pages that may be hits, `None` for all live ones.

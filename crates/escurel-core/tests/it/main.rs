@@ -7,6 +7,7 @@ mod crash;
 mod losses;
 mod meaning;
 mod outside;
+mod past;
 mod reads;
 mod rebuild;
 mod support;

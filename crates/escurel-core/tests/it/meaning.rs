@@ -114,7 +114,7 @@ fn words_that_are_not_there_find_what_is_meant() {
     assert_eq!(found(&kb, "car")[0], "garage.md");
     assert_eq!(found(&kb, "flood")[0], "cellar.md");
     let hit = search(&kb, "car").hits.remove(0);
-    assert!(hit.similarity.unwrap() > 0.2, "{hit:?}");
+    assert!(hit.why.similarity.unwrap() > 0.2, "{hit:?}");
     assert!(
         hit.snippet.contains("automobile") && hit.matches.is_empty(),
         "{hit:?}"
@@ -122,7 +122,7 @@ fn words_that_are_not_there_find_what_is_meant() {
     // A query that the model does not know is looked for by its words alone.
     let answer = search(&kb, "où automobile");
     assert_eq!((answer.lanes[1].state, answer.hits.len()), ("off", 1));
-    assert_eq!(answer.hits[0].similarity, None);
+    assert_eq!(answer.hits[0].why.similarity, None);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn what_is_edited_deleted_and_brought_back_is_found_as_it_is_now() {
         search(&kb, "car")
             .hits
             .iter()
-            .all(|hit| hit.similarity.is_none_or(|s| s < 0.3))
+            .all(|hit| hit.why.similarity.is_none_or(|s| s < 0.3))
     });
     settled(&kb);
     let before = model.embedded.load(Ordering::SeqCst);
@@ -164,6 +164,44 @@ fn what_is_edited_deleted_and_brought_back_is_found_as_it_is_now() {
     for hit in search(&kb, "flood").hits {
         assert!(text_of(&kb, &hit.page.page_id).is_some());
     }
+}
+
+#[test]
+fn what_was_meant_then_is_found_without_embedding_it_again() {
+    let vault = Vault::new(PAGES);
+    let model = Thesaurus::named("one");
+    let kb = open(&vault, &model);
+    settled(&kb);
+    let before = jiff::Timestamp::now().to_string();
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    vault.write("garage.md", "# Garage\n\nOld paint.\n");
+    eventually("the edit is taken up", || {
+        found(&kb, "automobile").is_empty() || {
+            let hits = search(&kb, "automobile").hits;
+            hits.iter().all(|hit| hit.why.lexical_rank.is_none())
+        }
+    });
+    settled(&kb);
+    let embedded = model.embedded.load(Ordering::SeqCst);
+    let then = |query: &str| {
+        let request = SearchRequest {
+            queries: vec![query.to_owned()],
+            k: 1,
+            as_of: Some(before.clone()),
+            ..SearchRequest::default()
+        };
+        kb.search(&me(), &request).unwrap()
+    };
+    let answer = then("car");
+    assert_eq!(answer.hits[0].page.page_id, "garage.md");
+    assert!(
+        answer.hits[0].why.similarity.unwrap() > 0.2,
+        "{:?}",
+        answer.hits
+    );
+    assert!(answer.hits[0].snippet.contains("automobile"));
+    assert_eq!(answer.lanes[1].state, "fresh");
+    assert_eq!(model.embedded.load(Ordering::SeqCst), embedded);
 }
 
 #[test]
@@ -310,7 +348,7 @@ fn who_may_not_see_a_page_gets_the_same_answer_as_without_it() {
         };
         let hits = kb.search(&stranger, &request).unwrap().hits;
         hits.into_iter()
-            .map(|hit| (hit.page.page_id, hit.similarity, hit.score))
+            .map(|hit| (hit.page.page_id, hit.why.similarity, hit.score))
             .collect::<Vec<_>>()
     });
     assert_eq!(answers[0], answers[1]);

@@ -50,6 +50,16 @@ impl Duck {
         Ok(rows.into_iter().next())
     }
 
+    /// The versions that held at `t` and do no more, without tombstones, by page.
+    pub fn superseded_since(&self, t: i64) -> Result<Vec<VersionRow>, IndexError> {
+        let sql = format!(
+            "SELECT {} FROM versions WHERE valid_from <= $1 AND $1 < valid_to AND valid_to < $2 AND NOT deleted \
+             ORDER BY page_no, seq",
+            versions::COLUMNS
+        );
+        self.rows(&sql, [t, OPEN], |row| versions::read(row, 0))
+    }
+
     /// Who has this path, or had it last.
     pub fn uid_at_path(&self, path: &str) -> Result<Option<Uid>, IndexError> {
         let sql =

@@ -43,6 +43,8 @@ pub struct Why {
     pub lexical_score: Option<f32>,
     /// Share of the query's words, by rarity, that the unit has.
     pub coverage: Option<f32>,
+    /// It has none of the words as written, only others that are like them.
+    pub approximate: bool,
     pub vector_rank: Option<u32>,
     /// Cosine with the query.
     pub similarity: Option<f32>,
@@ -64,7 +66,8 @@ pub(super) fn lexical(found: Vec<Found>, rarity: f32) -> Vec<Ranked> {
         at: Some((found.layer, found.address)),
         why: Why {
             lexical_rank: Some(n as u32 + 1),
-            lexical_score: Some(found.score - found.coverage * super::rescore::COVERAGE),
+            lexical_score: Some(found.words()),
+            approximate: !found.exact,
             coverage: Some(if rarity > 0.0 {
                 found.coverage / rarity
             } else {
@@ -204,6 +207,7 @@ mod tests {
         Found {
             score,
             coverage,
+            exact: true,
             key: (page, 1),
             unit,
             layer: 0,

@@ -5,7 +5,9 @@ use hashbrown::HashSet;
 
 use super::limits::Limits;
 use super::plan::Plan;
+use super::pool::is_dated;
 use crate::api::{Candidates, Query, SearchError};
+use crate::dates::Span;
 use crate::embed::QueryVector;
 use crate::schema::Key;
 use crate::vectors::{Near, Snapshot};
@@ -19,6 +21,7 @@ struct Ruled<'a> {
     inner: &'a dyn Candidates,
     only_page: Option<u32>,
     pages: Option<HashSet<u32>>,
+    dated: Span,
 }
 
 impl Candidates for Ruled<'_> {
@@ -29,6 +32,7 @@ impl Candidates for Ruled<'_> {
                 .as_ref()
                 .is_none_or(|pages| pages.contains(&page))
             && self.inner.admits(page, seq)
+            && is_dated(self.dated, self.inner, page)
     }
 }
 
@@ -49,6 +53,7 @@ pub(super) fn near(
         inner: query.candidates,
         only_page: query.only_page,
         pages,
+        dated: plan.dated,
     };
     let asked = if rules.is_none() {
         wanted

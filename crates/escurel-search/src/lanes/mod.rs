@@ -7,22 +7,26 @@ mod meaning;
 mod plan;
 mod pool;
 mod rescore;
+mod spelling;
+mod words;
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use tantivy::DocAddress;
 
-use crate::api::{Answer, Hit, MAX_K, MAX_TEXTS, Query, SearchError};
+use crate::api::{Answer, DocUnit, Hit, MAX_K, MAX_TEXTS, Query, SearchError};
+use crate::audience::Scope;
 use crate::query::{Parsed, parse};
+use crate::rerank::{self, JUDGED};
 use crate::schema::{Fields, Key};
 use crate::snippet;
 use crate::view::{Layer, View, docs_with};
 
 use fuse::Ranked;
 pub use fuse::Why;
-use plan::Plan;
-use pool::Pool;
+use plan::{Plan, Reach};
 
 /// A unit that the lexical lane has found.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +34,8 @@ pub(crate) struct Found {
     pub score: f32,
     /// The rarities of the query's words that are there, summed.
     pub coverage: f32,
+    /// It has words as they are written, not only others that stand for them.
+    pub exact: bool,
     pub key: Key,
     pub unit: u32,
     /// Which layer of the view, and where in it.
@@ -38,6 +44,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// What the words count without their mere presence.
+    fn words(&self) -> f32 {
+        self.score - rescore::COVERAGE * self.coverage
+    }
+
     fn order(&self, other: &Self) -> Ordering {
         let rank = |found: &Self| (found.score, found.key, found.unit);
         better_first(rank(self), rank(other))
@@ -50,14 +61,12 @@ fn better_first(a: (f32, Key, u32), b: (f32, Key, u32)) -> Ordering {
     b.0.total_cmp(&a.0).then_with(|| place(a).cmp(&place(b)))
 }
 
-/// Units that compete for the exact score, beyond those asked for.
-const MARGIN: usize = 60;
 /// Units of each lane that are fused, at least.
 const FUSED: usize = 100;
 
 pub(crate) fn search(
     fields: &Fields,
-    view: &View,
+    view: &Arc<View>,
     query: &Query<'_>,
 ) -> Result<Answer, SearchError> {
     if query.texts.len() > MAX_TEXTS {
@@ -85,9 +94,17 @@ pub(crate) fn search(
     if k == 0 {
         return Ok(answer);
     }
-    let (lists, weights) = gather(fields, view, query, &parsed, k, &mut answer.notes)?;
+    let scope = Scope::of(fields, view, query.audience.as_ref())?;
+    let (lists, weights) = gather(fields, &scope, query, &parsed, k, &mut answer.notes)?;
     let ranking = fuse::join(lists, query.by_page);
-    answer.hits = hits(fields, view, ranking, k, &weights)?;
+    let judged = query.reranker.map_or(0, |_| JUDGED);
+    let best = texts_of(fields, view, ranking, k.max(judged))?;
+    let best = second_opinion(query, best, &mut answer.notes);
+    answer.hits = best
+        .into_iter()
+        .take(k)
+        .map(|(ranked, unit)| hit(ranked, &unit, &weights))
+        .collect();
     Ok(answer)
 }
 
@@ -97,7 +114,7 @@ type Weights = HashMap<String, f32>;
 /// One ranking per text, from every lane.
 fn gather(
     fields: &Fields,
-    view: &View,
+    scope: &Scope,
     query: &Query<'_>,
     parsed: &[Parsed],
     k: usize,
@@ -106,12 +123,16 @@ fn gather(
     let mut lists = Vec::new();
     let mut weights = Weights::new();
     for (number, parsed) in parsed.iter().enumerate() {
-        let plan = Plan::new(fields, view, parsed, query.only_page)?;
-        if plan.shortened && !notes.iter().any(|note| note.starts_with("many words")) {
-            notes.push("many words: the rarest were used".to_string());
+        let plan = Plan::new(fields, scope, parsed, query.only_page, Reach::Unknown)?;
+        for note in plan.notes() {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
         }
-        weights.extend(plan.weights());
-        lists.push(rank(view, &plan, query, number, k)?);
+        let words = words::best(fields, scope, parsed, &plan, query, k)?;
+        weights.extend(words.weights);
+        let ranked = fuse::lexical(words.found, plan.rarity());
+        lists.push(rank(scope.view(), &plan, query, number, ranked, k)?);
     }
     Ok((lists, weights))
 }
@@ -122,9 +143,9 @@ fn rank(
     plan: &Plan,
     query: &Query<'_>,
     number: usize,
+    mut ranked: Vec<Ranked>,
     k: usize,
 ) -> Result<Vec<Ranked>, SearchError> {
-    let mut ranked = fuse::lexical(lexical(view, plan, query, k)?, plan.rarity());
     let vectors = query.vectors.as_ref();
     if let Some(vectors) = vectors
         && let Some(Some(vector)) = vectors.vectors.get(number)
@@ -141,50 +162,17 @@ fn rank(
     Ok(ranked)
 }
 
-/// The best units by words, deep enough for `k` hits if so many exist.
-fn lexical(
-    view: &View,
-    plan: &Plan,
-    query: &Query<'_>,
-    k: usize,
-) -> Result<Vec<Found>, SearchError> {
-    let fused = if query.vectors.is_some() { FUSED } else { 0 };
-    let mut depth = if query.by_page {
-        3 * k + MARGIN.max(fused)
-    } else {
-        k + MARGIN.max(fused)
-    };
-    loop {
-        let pool = Pool::fill(view, plan, query.candidates, depth)?;
-        let exhausted = !pool.is_cut();
-        let mut found = rescore::exact(view, plan, pool.into_found())?;
-        found.sort_unstable_by(Found::order);
-        let hits = match query.by_page {
-            true => found
-                .iter()
-                .map(|found| found.key.0)
-                .collect::<HashSet<_>>()
-                .len(),
-            false => found.len(),
-        };
-        if hits >= k || exhausted {
-            return Ok(found);
-        }
-        depth *= 4;
-    }
-}
-
-fn hits(
+/// The first `k` of the ranking with their texts.
+fn texts_of(
     fields: &Fields,
     view: &View,
     ranking: Vec<Ranked>,
     k: usize,
-    weights: &Weights,
-) -> Result<Vec<Hit>, SearchError> {
+) -> Result<Vec<(Ranked, DocUnit)>, SearchError> {
     let layers: Vec<&Layer> = view.layers().collect();
-    let mut hits = Vec::with_capacity(k.min(ranking.len()));
+    let mut found = Vec::with_capacity(k.min(ranking.len()));
     for ranked in ranking {
-        if hits.len() == k {
+        if found.len() == k {
             break;
         }
         let at = match ranked.at {
@@ -197,17 +185,51 @@ fn hits(
         let unit = fields
             .stored_unit(&document)
             .ok_or_else(|| SearchError::Damaged("a stored unit cannot be read".into()))?;
-        let cut = snippet::cut(&unit, weights);
-        hits.push(Hit {
-            page: ranked.key.0,
-            anchor: cut.anchor,
-            snippet: cut.text,
-            matches: cut.matches,
-            score: ranked.score,
-            why: ranked.why,
-        });
+        found.push((ranked, unit));
     }
-    Ok(hits)
+    Ok(found)
+}
+
+/// In the order of the reranker, if there is one and it answers.
+fn second_opinion(
+    query: &Query<'_>,
+    mut best: Vec<(Ranked, DocUnit)>,
+    notes: &mut Vec<String>,
+) -> Vec<(Ranked, DocUnit)> {
+    let (Some(reranker), Some(text)) = (query.reranker, query.texts.first()) else {
+        return best;
+    };
+    if best.is_empty() {
+        return best;
+    }
+    let texts: Vec<&str> = best.iter().map(|(_, unit)| unit.text.as_str()).collect();
+    match rerank::order(reranker, text, &texts) {
+        Ok(order) => {
+            let mut taken: Vec<Option<(Ranked, DocUnit)>> = best.drain(..).map(Some).collect();
+            let judged = order.into_iter().filter_map(|(n, score)| {
+                let (mut ranked, unit) = taken.get_mut(n)?.take()?;
+                ranked.score = score;
+                Some((ranked, unit))
+            });
+            judged.collect()
+        }
+        Err(error) => {
+            notes.push(format!("the reranker did not answer: {error}"));
+            best
+        }
+    }
+}
+
+fn hit(ranked: Ranked, unit: &DocUnit, weights: &Weights) -> Hit {
+    let cut = snippet::cut(unit, weights);
+    Hit {
+        page: ranked.key.0,
+        anchor: cut.anchor,
+        snippet: cut.text,
+        matches: cut.matches,
+        score: ranked.score,
+        why: ranked.why,
+    }
 }
 
 /// Where the view has a unit.

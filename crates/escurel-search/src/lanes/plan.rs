@@ -9,9 +9,12 @@ use tantivy::query::{
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Score, Term};
 
-use crate::query::{Parsed, Phrase};
+use super::spelling;
+use crate::audience::Scope;
+use crate::dates::Span;
+use crate::query::{End, Parsed, Phrase, Term as Asked};
 use crate::schema::Fields;
-use crate::view::{Layer, Totals, View};
+use crate::view::{Layer, Totals};
 
 /// Terms beyond these, the most frequent ones, do not take part.
 const MAX_TERMS: usize = 32;
@@ -22,8 +25,30 @@ const WEIGHTS: [Score; 4] = [1.0, 0.3, 0.3, 0.2];
 /// Title and names are in the body too: only body and frontmatter find.
 const FINDS: [bool; 4] = [true, true, false, false];
 
+/// What a word that goes on, and one that is only like it, count beside it.
+const BEGUN: Score = 0.8;
+const SIMILAR: Score = 0.5;
+/// What a word counts as present by another that stands for it.
+pub(super) const REPLACED: Score = 0.5;
+/// What stands below something, as a share of it.
+const BELOW: Score = 0.99;
+/// The id of the greatest length that is told apart.
+const LONGEST: u8 = 255;
+/// The words of a query that others may stand for.
+const MAX_LOOSE: usize = 8;
+
+/// How far a plan goes beyond the words as they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Others stand for words that no text has.
+    Unknown,
+    /// Others stand for every word.
+    All,
+}
+
 pub(super) struct PlanTerm {
-    pub text: String,
+    /// As it is written, and what may stand for it.
+    pub words: Vec<String>,
     pub count: Score,
     pub idf: Score,
     pub places: Vec<Place>,
@@ -35,6 +60,8 @@ pub(super) struct Place {
     pub term: Term,
     pub weight: Score,
     pub bm25: Bm25Weight,
+    /// The word itself, not one that stands for it.
+    pub exact: bool,
     /// Documents with it per layer, also those that do not count.
     counts: Vec<u64>,
 }
@@ -45,12 +72,32 @@ pub(super) struct Plan {
     /// Groups of alternatives, all of which must hold.
     pub required: Vec<Vec<Condition>>,
     pub excluded: Vec<Condition>,
+    pub dated: Span,
     /// It demands or excludes something by itself.
     pub has_operators: bool,
     /// The text could not be read as anything to look for.
     pub nothing: bool,
-    pub shortened: bool,
+    shortened: bool,
+    /// Words as typed that no text has and others stand for.
+    replaced: Vec<String>,
+    /// Others could stand for more words.
+    pub can_widen: bool,
     statistics: Statistics,
+}
+
+/// What a lexical score is made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Parts {
+    pub words: Score,
+    pub coverage: Score,
+}
+
+impl Parts {
+    /// By what scores up to `most` have to be multiplied to stay below these.
+    pub fn scale(self, most: Parts) -> Score {
+        let scale = (self.words / most.words).min(self.coverage / most.coverage);
+        (BELOW * scale).min(1.0)
+    }
 }
 
 /// Something a unit has or has not.
@@ -81,12 +128,13 @@ impl Bm25StatisticsProvider for Statistics {
 impl Plan {
     pub fn new(
         fields: &Fields,
-        view: &View,
+        scope: &Scope,
         parsed: &Parsed,
         only_page: Option<u32>,
+        reach: Reach,
     ) -> tantivy::Result<Plan> {
         let statistics = Statistics {
-            totals: view.totals.clone(),
+            totals: scope.totals().clone(),
             counts: HashMap::new(),
         };
         let mut plan = Plan {
@@ -94,19 +142,30 @@ impl Plan {
             pairs: Vec::new(),
             required: required(fields, parsed, only_page),
             excluded: excluded(fields, parsed),
+            dated: parsed.dated,
             has_operators: parsed.filters()
                 || !parsed.excluded.is_empty()
                 || !parsed.excluded_facets.is_empty(),
             nothing: parsed.terms.is_empty() && !parsed.filters(),
             shortened: false,
+            replaced: Vec::new(),
+            can_widen: false,
             statistics,
         };
-        for (text, count) in &parsed.terms {
-            let term = plan.term(fields, view, text, *count)?;
+        let mut loose = 0;
+        for asked in &parsed.terms {
+            let mut term = plan.term(fields, scope, asked)?;
+            let unknown = term.places.is_empty();
+            let may = (asked.edits > 0 || asked.end != End::Closed) && loose < MAX_LOOSE;
+            if may && (unknown || reach == Reach::All || asked.end == End::Asked) {
+                loose += 1;
+                plan.loosen(fields, scope, asked, reach, &mut term)?;
+            }
+            plan.can_widen |= may && !unknown;
             plan.terms.push(term);
         }
         let keep = plan.rarest();
-        plan.add_pairs(view, fields, parsed, &keep);
+        plan.add_pairs(fields, parsed, &keep);
         let mut index = 0;
         plan.terms.retain(|_| {
             index += 1;
@@ -115,53 +174,125 @@ impl Plan {
         Ok(plan)
     }
 
-    fn term(
+    fn term(&mut self, fields: &Fields, scope: &Scope, asked: &Asked) -> tantivy::Result<PlanTerm> {
+        let mut term = PlanTerm {
+            words: vec![asked.text.clone()],
+            count: asked.count as Score,
+            idf: 0.0,
+            places: Vec::new(),
+        };
+        let most = self.add_places(
+            fields,
+            scope,
+            &mut term,
+            std::slice::from_ref(&asked.text),
+            1.0,
+            true,
+        )?;
+        term.idf = idf(most, self.statistics.totals.docs);
+        Ok(term)
+    }
+
+    /// Adds the words that may stand for the one that was asked for.
+    fn loosen(
         &mut self,
         fields: &Fields,
-        view: &View,
-        text: &str,
-        count: u32,
-    ) -> tantivy::Result<PlanTerm> {
+        scope: &Scope,
+        asked: &Asked,
+        reach: Reach,
+        term: &mut PlanTerm,
+    ) -> tantivy::Result<()> {
+        let unknown = term.places.is_empty();
+        let mut most = 0;
+        let mut begun = Vec::new();
+        if asked.end != End::Closed {
+            begun = spelling::begun(fields, scope, &asked.typed)?;
+            let meant = asked.end == End::Asked;
+            let weight = if meant { 1.0 } else { BEGUN };
+            most = self.add_places(fields, scope, term, &begun, weight, meant)?;
+        }
+        if begun.is_empty() || reach == Reach::All {
+            let similar = spelling::similar(fields, scope, asked)?;
+            let similar: Vec<String> = similar.into_iter().filter(|w| !begun.contains(w)).collect();
+            most = most.max(self.add_places(fields, scope, term, &similar, SIMILAR, false)?);
+        }
+        if unknown && !term.places.is_empty() {
+            term.idf = idf(most, self.statistics.totals.docs);
+            if asked.end != End::Asked {
+                self.replaced.push(asked.typed.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Where words that count as one are; the most entries that a field has them in.
+    fn add_places(
+        &mut self,
+        fields: &Fields,
+        scope: &Scope,
+        term: &mut PlanTerm,
+        words: &[String],
+        share: Score,
+        exact: bool,
+    ) -> tantivy::Result<u64> {
         let all = [fields.body, fields.fields, fields.title, fields.names];
-        let mut places = Vec::new();
         let mut most = 0;
         for (number, field) in all.into_iter().enumerate() {
-            let term = Term::from_field_text(field, text);
-            let mut counts = Vec::new();
+            let mut found = Vec::new();
             let mut total = 0;
-            for layer in view.layers() {
-                let (written, living) = layer.count(&term)?;
-                counts.push(written);
-                total += living;
+            for word in words {
+                let place = Term::from_field_text(field, word);
+                let frequency = scope.count(&place)?;
+                if frequency.living > 0 {
+                    total += frequency.living;
+                    found.push((place, frequency));
+                }
             }
-            if total == 0 {
-                continue;
-            }
+            let total = total.min(self.statistics.totals.docs);
             most = most.max(total);
-            self.statistics.counts.insert(term.clone(), total);
-            let bm25 = self.bm25(field, total);
-            let weight = WEIGHTS[number] * count as Score;
-            places.push(Place {
-                field: number,
-                term,
-                weight,
-                bm25,
-                counts,
-            });
+            for (place, frequency) in found {
+                self.statistics.counts.insert(place.clone(), total);
+                term.places.push(Place {
+                    field: number,
+                    term: place,
+                    weight: WEIGHTS[number] * term.count * share,
+                    bm25: self.bm25(field, total),
+                    exact,
+                    counts: frequency.written,
+                });
+            }
         }
-        let idf = idf(most, self.statistics.totals.docs);
-        Ok(PlanTerm {
-            text: text.to_string(),
-            count: count as Score,
-            idf,
-            places,
-        })
+        let new = words.iter().filter(|word| !term.words.contains(*word));
+        let new: Vec<String> = new.cloned().collect();
+        term.words.extend(new);
+        Ok(most)
     }
 
     fn bm25(&self, field: Field, count: u64) -> Bm25Weight {
         let totals = &self.statistics.totals;
         let average = totals.tokens(field) as Score / totals.docs.max(1) as Score;
         Bm25Weight::for_one_term_without_explain(count, totals.docs, average)
+    }
+
+    /// What the reader should know about how the words were taken.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.shortened {
+            notes.push("many words: the rarest were used".to_string());
+        }
+        if !self.replaced.is_empty() {
+            let words = self.replaced.join(", ");
+            notes.push(format!(
+                "no text has {words}; similar words were looked for"
+            ));
+        }
+        notes
+    }
+
+    /// Whether words stand for others, that must not crowd them out.
+    pub fn is_loose(&self) -> bool {
+        let mut places = self.terms.iter().flat_map(|term| &term.places);
+        places.any(|place| !place.exact)
     }
 
     /// Where each term goes when only the rarest stay.
@@ -180,8 +311,8 @@ impl Plan {
     }
 
     /// A pair scores like one term whose rarity is that of both.
-    fn add_pairs(&mut self, view: &View, fields: &Fields, parsed: &Parsed, keep: &[Option<usize>]) {
-        let totals = &view.totals;
+    fn add_pairs(&mut self, fields: &Fields, parsed: &Parsed, keep: &[Option<usize>]) {
+        let totals = &self.statistics.totals;
         let average = totals.tokens(fields.body) as Score / totals.docs.max(1) as Score;
         let one = Bm25Weight::for_one_term_without_explain(1, totals.docs.max(1), average);
         let unit = idf(1, totals.docs.max(1));
@@ -190,7 +321,7 @@ impl Plan {
                 let term = &self.terms[*index];
                 term.places
                     .iter()
-                    .any(|place| place.field == BODY)
+                    .any(|place| place.field == BODY && place.exact)
                     .then_some(term.idf)
             };
             let (Some(first), Some(second)) = (keep[*left], keep[*right]) else {
@@ -203,10 +334,17 @@ impl Plan {
         }
     }
 
-    /// The query that finds candidates in a layer; `None` if nothing is there.
-    pub fn finder(&self, number: usize, layer: &Layer) -> tantivy::Result<Option<Finder>> {
+    /// The query that finds candidates in a layer, by the words as they are written
+    /// or by all; `None` if nothing is there.
+    pub fn finder(
+        &self,
+        number: usize,
+        layer: &Layer,
+        exact: bool,
+    ) -> tantivy::Result<Option<Finder>> {
         let mut clauses: Vec<(Box<dyn Query>, Score)> = Vec::new();
-        for place in self.terms.iter().flat_map(|term| &term.places) {
+        let places = self.terms.iter().flat_map(|term| &term.places);
+        for place in places.filter(|place| place.exact || !exact) {
             if FINDS[place.field] && place.counts.get(number).is_some_and(|count| *count > 0) {
                 let query = TermQuery::new(place.term.clone(), IndexRecordOption::WithFreqs);
                 clauses.push((Box::new(query), place.weight));
@@ -238,6 +376,53 @@ impl Plan {
         }))
     }
 
+    /// The least that a unit with one of the words as written can score.
+    pub fn least(&self) -> Option<Parts> {
+        self.least_of(|place| place.exact, 1.0)
+    }
+
+    /// The least that a unit scores that only has words like them.
+    pub fn least_like(&self) -> Option<Parts> {
+        let least = self.least_of(|place| !place.exact, REPLACED)?;
+        let Some(floor) = self.least() else {
+            return Some(least);
+        };
+        let scale = floor.scale(self.most_like());
+        Some(Parts {
+            words: scale * least.words,
+            coverage: scale * least.coverage,
+        })
+    }
+
+    fn least_of(&self, counts: impl Fn(&Place) -> bool, share: Score) -> Option<Parts> {
+        let mut least: Option<Parts> = None;
+        for term in &self.terms {
+            for place in term.places.iter().filter(|place| counts(place)) {
+                let words = place.weight * place.bm25.score(LONGEST, 1);
+                let coverage = share * term.idf * term.count;
+                least = Some(match least {
+                    None => Parts { words, coverage },
+                    Some(least) => Parts {
+                        words: least.words.min(words),
+                        coverage: least.coverage.min(coverage),
+                    },
+                });
+            }
+        }
+        least
+    }
+
+    /// More than a unit can score that only has words like them.
+    pub fn most_like(&self) -> Parts {
+        let mut most = Parts::default();
+        for term in &self.terms {
+            most.coverage += REPLACED * term.idf * term.count;
+            let like = term.places.iter().filter(|place| !place.exact);
+            most.words += like.map(|p| p.weight * p.bm25.max_score()).sum::<Score>();
+        }
+        most
+    }
+
     /// The rarities of all words, summed.
     pub fn rarity(&self) -> Score {
         self.terms.iter().map(|term| term.idf * term.count).sum()
@@ -245,7 +430,11 @@ impl Plan {
 
     /// Words to highlight with what they are worth.
     pub fn weights(&self) -> impl Iterator<Item = (String, f32)> {
-        self.terms.iter().map(|term| (term.text.clone(), term.idf))
+        let words = |term: &PlanTerm| {
+            let idf = term.idf;
+            term.words.clone().into_iter().map(move |word| (word, idf))
+        };
+        self.terms.iter().flat_map(words)
     }
 }
 

@@ -10,6 +10,7 @@ use super::Found;
 use super::limits::Limits;
 use super::plan::{Finder, Plan};
 use crate::api::Candidates;
+use crate::dates::Span;
 use crate::view::{Columns, Layer, View};
 
 /// Up to this many demanded units of a segment are scored without a search.
@@ -57,7 +58,13 @@ struct Gate<'a> {
     limits: &'a Limits,
     demanded: Option<BitSet>,
     candidates: &'a dyn Candidates,
+    dated: Span,
     at: (usize, u32),
+}
+
+/// Pages without a day are from no day that is asked for.
+pub(super) fn is_dated(span: Span, candidates: &dyn Candidates, page: u32) -> bool {
+    span.is_all() || candidates.day(page).is_some_and(|day| span.contains(day))
 }
 
 impl Gate<'_> {
@@ -71,6 +78,7 @@ impl Gate<'_> {
         let key = self.columns.key(doc);
         if (!self.layer.masked.is_empty() && self.layer.masked.contains(&key))
             || !self.candidates.admits(key.0, key.1)
+            || !is_dated(self.dated, self.candidates, key.0)
         {
             return None;
         }
@@ -78,6 +86,7 @@ impl Gate<'_> {
         Some(Found {
             score,
             coverage: 0.0,
+            exact: true,
             key,
             unit: self.columns.unit(doc),
             layer: self.at.0,
@@ -87,12 +96,14 @@ impl Gate<'_> {
 }
 
 impl Pool {
-    /// The best `depth` units of all layers, by first score.
+    /// The best `depth` units of all layers, by first score; of the words as they
+    /// are written alone, if `exact`.
     pub fn fill(
         view: &View,
         plan: &Plan,
         candidates: &dyn Candidates,
         depth: usize,
+        exact: bool,
     ) -> tantivy::Result<Pool> {
         let mut pool = Pool {
             depth,
@@ -104,7 +115,7 @@ impl Pool {
             return Ok(pool);
         }
         for (number, layer) in view.layers().enumerate() {
-            let finder = plan.finder(number, layer)?;
+            let finder = plan.finder(number, layer, exact)?;
             if finder.is_none() && !plan.terms.is_empty() {
                 continue;
             }
@@ -117,6 +128,7 @@ impl Pool {
                     limits: &limits,
                     demanded: None,
                     candidates,
+                    dated: plan.dated,
                     at: (number, ordinal as u32),
                 };
                 pool.add_segment(gate, finder.as_ref())?;

@@ -7,7 +7,7 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, Score, SegmentReader};
 
 use super::Found;
-use super::plan::{BODY, Place, Plan};
+use super::plan::{BODY, Place, Plan, REPLACED};
 use crate::view::View;
 
 /// What a pair of neighbours counts beside its words.
@@ -42,8 +42,9 @@ pub(super) fn exact(
 /// Working memory for the units of one segment.
 struct Scores {
     sums: Vec<Score>,
-    /// One bit per term, per unit.
+    /// One bit per term, per unit: it is there as written, or another for it.
     present: Vec<u32>,
+    replaced: Vec<u32>,
     /// Positions of paired terms: range in `positions` per unit and term.
     ranges: Vec<(u32, u32)>,
     positions: Vec<u32>,
@@ -60,6 +61,7 @@ impl Scores {
         Scores {
             sums: vec![0.0; units],
             present: vec![0; units],
+            replaced: vec![0; units],
             ranges: vec![(0, 0); units * plan.terms.len()],
             positions: Vec::new(),
             paired,
@@ -81,6 +83,7 @@ impl Scores {
         for (index, unit) in units.iter_mut().enumerate() {
             unit.coverage = self.coverage(plan, index);
             unit.score = self.sums[index] + COVERAGE * unit.coverage;
+            unit.exact = self.present[index] != 0;
         }
         if plan.pairs.is_empty() {
             return Ok(());
@@ -113,7 +116,7 @@ impl Scores {
         units: &[Found],
     ) -> tantivy::Result<()> {
         let field = place.term.field();
-        let with_positions = place.field == BODY && self.paired & 1 << number != 0;
+        let with_positions = place.field == BODY && place.exact && self.paired & 1 << number != 0;
         let option = match with_positions {
             true => IndexRecordOption::WithFreqsAndPositions,
             false => IndexRecordOption::WithFreqs,
@@ -135,7 +138,11 @@ impl Scores {
                 .bm25
                 .score(norms.fieldnorm_id(doc), postings.term_freq());
             self.sums[index] += place.weight * score;
-            self.present[index] |= 1 << number;
+            let bits = match place.exact {
+                true => &mut self.present,
+                false => &mut self.replaced,
+            };
+            bits[index] |= 1 << number;
             if with_positions {
                 let from = self.positions.len() as u32;
                 postings.append_positions_with_offset(0, &mut self.positions);
@@ -146,13 +153,16 @@ impl Scores {
     }
 
     fn coverage(&self, plan: &Plan, unit: usize) -> Score {
-        let present = self.present[unit];
-        let terms = plan
-            .terms
-            .iter()
-            .enumerate()
-            .filter(|(n, _)| present & 1 << n != 0);
-        terms.map(|(_, term)| term.idf * term.count).sum()
+        let (present, replaced) = (self.present[unit], self.replaced[unit]);
+        let share = |number: usize| match 1 << number {
+            bit if present & bit != 0 => 1.0,
+            bit if replaced & bit != 0 => REPLACED,
+            _ => 0.0,
+        };
+        let terms = plan.terms.iter().enumerate();
+        terms
+            .map(|(number, term)| share(number) * term.idf * term.count)
+            .sum()
     }
 
     fn at(&self, unit: usize, term: usize) -> &[u32] {

@@ -107,10 +107,7 @@ impl VectorIndex {
     /// Puts versions in; each takes the place of what its page had.
     pub fn put(&self, versions: &[Version]) {
         self.change(|snapshot| {
-            for version in versions {
-                snapshot.remove(version.page);
-                snapshot.push(version);
-            }
+            *snapshot = snapshot.with(versions);
         });
     }
 
@@ -139,6 +136,16 @@ impl Snapshot {
             len: 0,
             dead: 0,
         }
+    }
+
+    /// These vectors, with others in the place of what their pages had.
+    pub fn with(&self, versions: &[Version]) -> Snapshot {
+        let mut with = self.clone();
+        for version in versions {
+            with.remove(version.page);
+            with.push(version);
+        }
+        with
     }
 
     /// Units that can be found.

@@ -52,8 +52,10 @@ fn survives(dir: &Path) -> OpenState {
         k: 50,
         by_page: false,
         candidates: &AdmitAll,
+        audience: None,
         only_page: None,
         vectors: None,
+        reranker: None,
     };
     index.snapshot().search(&query).expect("an answer");
     if let OpenState::MovedAside(aside, reason) = &state {

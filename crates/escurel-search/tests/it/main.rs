@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod audience;
 mod damage;
 mod languages;
 mod operators;
 mod ranking;
+mod spelling;
 mod together;
 
 use std::collections::BTreeMap;
@@ -51,8 +53,10 @@ pub fn ask(snapshot: &Snapshot, text: &str, k: usize, candidates: &dyn Candidate
         k,
         by_page: false,
         candidates,
+        audience: None,
         only_page: None,
         vectors: None,
+        reranker: None,
     };
     snapshot.search(&query).expect("an answer")
 }

@@ -1,6 +1,6 @@
 //! Operators, frontmatter, scopes and grouping.
 
-use escurel_search::{AdmitAll, Doc, Query, SearchError, TextIndex};
+use escurel_search::{AdmitAll, Candidates, Doc, Query, SearchError, TextIndex};
 
 use crate::{ask, page, pages};
 
@@ -77,8 +77,10 @@ fn one_page_only() {
             k: 5,
             by_page: false,
             candidates: &AdmitAll,
+            audience: None,
             only_page: Some(1),
             vectors: None,
+            reranker: None,
         };
         let hits = index.snapshot().search(&query).expect("answer").hits;
         assert_eq!(hits.iter().map(|hit| hit.page).collect::<Vec<_>>(), [1, 1]);
@@ -102,8 +104,10 @@ fn pages_are_found_to_the_last() {
         k: 10,
         by_page: true,
         candidates: &AdmitAll,
+        audience: None,
         only_page: None,
         vectors: None,
+        reranker: None,
     };
     let hits = index.snapshot().search(&query).expect("answer").hits;
     let found: Vec<u32> = hits.iter().map(|hit| hit.page).collect();
@@ -124,8 +128,10 @@ fn several_texts_are_joined() {
             k: 10,
             by_page,
             candidates: &AdmitAll,
+            audience: None,
             only_page: None,
             vectors: None,
+            reranker: None,
         };
         let answer = index.snapshot().search(&query).expect("answer");
         let mut found: Vec<u32> = answer.hits.iter().map(|hit| hit.page).collect();
@@ -147,8 +153,10 @@ fn several_texts_are_joined() {
         k: 1,
         by_page: false,
         candidates: &AdmitAll,
+        audience: None,
         only_page: None,
         vectors: None,
+        reranker: None,
     };
     assert!(matches!(
         index.snapshot().search(&query),
@@ -182,4 +190,33 @@ fn a_page_without_units_has_its_title() {
     let index = TextIndex::in_memory();
     index.add(vec![page(7, 1, "Lonely heading", &[])]);
     assert_eq!(pages(&index, "lonely"), [7]);
+}
+
+struct Dated;
+
+impl Candidates for Dated {
+    fn admits(&self, _: u32, _: u64) -> bool {
+        true
+    }
+
+    fn day(&self, page: u32) -> Option<i64> {
+        (page < 3).then_some(i64::from(page) * 86_400_000_000)
+    }
+}
+
+#[test]
+fn days() {
+    let index = index();
+    let check = |query: &str, expect: &[u32]| {
+        let hits = crate::ask(&index.snapshot(), query, 9, &Dated).hits;
+        let mut found: Vec<u32> = hits.iter().map(|hit| hit.page).collect();
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found, expect, "{query:?}");
+    };
+    check("pump after:1970", &[1, 2]);
+    check("pump after:1970-01-03", &[2]);
+    check("pump before:1970-01-03", &[1]);
+    check("pump after:1970-01-02 before:1970-01-02", &[]);
+    check("pump after:someday", &[1, 2, 3]);
 }

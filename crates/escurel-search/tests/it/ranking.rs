@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use escurel_search::{AdmitAll, Candidates, Doc, Hit, Query, TextIndex};
+use escurel_search::{AdmitAll, Candidates, Doc, EmbedError, Hit, Query, Reranker, TextIndex};
 use proptest::prelude::*;
 
 use crate::{Live, ask, page};
@@ -255,8 +255,10 @@ fn two_of_twenty_thousand() {
             k: 10,
             by_page,
             candidates: &tiny,
+            audience: None,
             only_page: None,
             vectors: None,
+            reranker: None,
         };
         let hits = index.snapshot().search(&query).expect("answer").hits;
         assert_eq!(
@@ -288,4 +290,56 @@ fn deep_answers_begin_like_short_ones() {
     let deep = ask(&index.snapshot(), "pump tide valve", 200, &AdmitAll).hits;
     assert_eq!(deep.len(), 200);
     assert!(deep.windows(2).all(|pair| pair[0].score >= pair[1].score));
+}
+
+/// Likes long texts.
+struct Longest;
+
+impl Reranker for Longest {
+    fn judge(&self, _: &str, texts: &[&str]) -> Result<Vec<f32>, EmbedError> {
+        if texts.iter().any(|text| text.contains("broken")) {
+            return Err(EmbedError::Retry("asleep".into()));
+        }
+        Ok(texts.iter().map(|text| text.len() as f32).collect())
+    }
+}
+
+#[test]
+fn a_second_opinion_orders_what_was_found() {
+    let index = TextIndex::in_memory();
+    index.add(vec![
+        page(1, 1, "", &["pump"]),
+        page(2, 1, "", &["pump and some more words"]),
+        page(
+            3,
+            1,
+            "",
+            &["no such word, but very long, longer than all of the others"],
+        ),
+    ]);
+    let ask = |text: &str| {
+        let query = Query {
+            texts: &[text.to_string()],
+            k: 1,
+            by_page: false,
+            candidates: &AdmitAll,
+            audience: None,
+            only_page: None,
+            vectors: None,
+            reranker: Some(&Longest),
+        };
+        let answer = index.snapshot().search(&query).expect("an answer");
+        (answer.hits[0].page, answer.notes)
+    };
+    assert_eq!(ask("pump"), (2, vec![]));
+    index.add(vec![page(
+        4,
+        1,
+        "",
+        &["broken pump, long enough to be the first of all"],
+    )]);
+    assert_eq!(
+        ask("pump"),
+        (1, vec!["the reranker did not answer: asleep".to_string()])
+    );
 }

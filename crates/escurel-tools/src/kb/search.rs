@@ -21,7 +21,10 @@ const DEFAULT_K: usize = 10;
 /// list_instances; for who links to whom use neighbours.
 #[derive(Deserialize, JsonSchema)]
 pub struct Search {
-    /// What to look for: words, a question, or an "exact phrase" in quotes.
+    /// What to look for: words or a question. In it, `"two words"` must stand
+    /// together, `-word` must be absent, `begin*` is the start of a word;
+    /// `skill:meeting`, `tag:urgent`, `after:2025-04-01` and `before:2025-05` (the
+    /// page's `at`) narrow. Misspelt words find similar ones, after exact matches.
     q: Option<String>,
     /// Instead of `q`: 2 to 8 phrasings of one question, fused into one ranking.
     #[schemars(length(min = 2, max = 8))]
@@ -47,6 +50,9 @@ pub struct Search {
     as_of: Option<String>,
     /// Search with the pages of this what-if scenario in place of theirs.
     scenario: Option<String>,
+    /// Tell for each hit why it stands where it does.
+    #[schemars(extend("default" = false))]
+    explain: Option<bool>,
 }
 
 #[derive(Clone, Copy, Deserialize, Serialize, JsonSchema)]
@@ -105,6 +111,60 @@ struct Hit {
     similarity: Option<f32>,
     /// The page's description, `at` and a few more keys.
     frontmatter_excerpt: Map<String, Value>,
+    /// Why it stands here, if `explain` was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Explain>,
+}
+
+/// What each way of searching had to say about a hit.
+#[derive(Serialize, JsonSchema)]
+struct Explain {
+    /// By words; null if it has none of them.
+    lexical: Option<ByWords>,
+    /// By meaning; null without vectors.
+    vector: Option<ByMeaning>,
+    /// What had to hold before ranking.
+    filters: Vec<String>,
+}
+
+/// A hit by its words.
+#[derive(Serialize, JsonSchema)]
+struct ByWords {
+    /// Place among the hits by words, from 1; with several phrasings, where it ranked best.
+    rank: Option<u32>,
+    /// BM25, for comparison within this answer only.
+    score: f32,
+    /// Share of the query's words that it has, rare ones counting more.
+    coverage: f32,
+    /// Only words like those of the query are in it.
+    approximate: bool,
+}
+
+/// A hit by its meaning.
+#[derive(Serialize, JsonSchema)]
+struct ByMeaning {
+    /// Place among the hits by meaning, from 1; null if only words found it.
+    rank: Option<u32>,
+    /// Cosine with the query.
+    similarity: f32,
+}
+
+impl Explain {
+    fn of(why: core::Why, filters: Vec<String>) -> Explain {
+        Explain {
+            lexical: why.lexical_score.map(|score| ByWords {
+                rank: why.lexical_rank,
+                score,
+                coverage: why.coverage.unwrap_or_default(),
+                approximate: why.approximate,
+            }),
+            vector: why.similarity.map(|similarity| ByMeaning {
+                rank: why.vector_rank,
+                similarity,
+            }),
+            filters,
+        }
+    }
 }
 
 /// A way of searching.
@@ -154,6 +214,10 @@ impl Tool for Search {
                 r#"{"q": "battery", "filter": {"status": {"in": ["open", "confirmed"]}, "until": null}}"#,
             ),
             (
+                "what was written of a quarter, and why each hit is one",
+                r#"{"q": "renewal after:2025-01 before:2025-04", "explain": true}"#,
+            ),
+            (
                 "inside one page",
                 r#"{"q": "prices per harbour", "page_id": "[[customer::acme-corp]]"}"#,
             ),
@@ -168,10 +232,13 @@ impl Tool for Search {
 
     fn call(self, cx: &Call<'_>) -> Result<Hits, Refusal> {
         let granularity = self.granularity.unwrap_or(Granularity::Block);
+        let explain = self.explain.unwrap_or_default();
         let request = self.request(granularity)?;
         let answer = cx.kb.search(cx.caller, &request)?;
+        let filters = explain.then(|| filters(&request));
+        let hit = |hit| Hit::of(hit, filters.as_deref());
         Ok(Hits {
-            hits: answer.hits.into_iter().map(Hit::from).collect(),
+            hits: answer.hits.into_iter().map(hit).collect(),
             granularity,
             lanes: answer.lanes.into_iter().map(Lane::from).collect(),
             notes: answer.notes,
@@ -223,9 +290,38 @@ fn phrasings(q: Option<String>, queries: Option<Vec<String>>) -> Result<Vec<Stri
     Ok(given)
 }
 
-impl From<core::SearchHit> for Hit {
-    fn from(h: core::SearchHit) -> Hit {
+/// What narrows a request, as people write it.
+fn filters(request: &core::SearchRequest) -> Vec<String> {
+    let mut filters = Vec::new();
+    let page_type = request.page_type.map(|page_type| match page_type {
+        escurel_md::PageType::Skill => "skill",
+        escurel_md::PageType::Instance => "instance",
+    });
+    for (name, value) in [
+        ("page_type", page_type),
+        ("skill", request.skill.as_deref()),
+        ("page_id", request.page_id.as_deref()),
+        ("scenario", request.scenario.as_deref()),
+        ("as_of", request.as_of.as_deref()),
+    ] {
+        filters.extend(value.map(|value| format!("{name} = {value}")));
+    }
+    for (key, condition) in request.filter.iter().flatten() {
+        match condition {
+            Value::Object(operators) => {
+                let each = operators.iter();
+                filters.extend(each.map(|(operator, value)| format!("{key} {operator} {value}")));
+            }
+            value => filters.push(format!("{key} = {value}")),
+        }
+    }
+    filters
+}
+
+impl Hit {
+    fn of(h: core::SearchHit, filters: Option<&[String]>) -> Hit {
         Hit {
+            explain: filters.map(|filters| Explain::of(h.why, filters.to_vec())),
             matches: in_characters(&h.snippet, &h.matches),
             page_id: h.page.page_id,
             slug: Some(h.page.slug),
@@ -235,7 +331,7 @@ impl From<core::SearchHit> for Hit {
             anchor: h.anchor,
             snippet: h.snippet,
             score: h.score,
-            similarity: h.similarity,
+            similarity: h.why.similarity,
             frontmatter_excerpt: h.frontmatter_excerpt,
         }
     }

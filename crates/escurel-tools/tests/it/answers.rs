@@ -160,6 +160,36 @@ fn search_ranks_and_narrows() {
 }
 
 #[test]
+fn search_explains_itself_when_asked() {
+    let arguments = json!({
+        "q": "renewel doubt after:2025", "explain": true, "k": 3, "page_type": "instance",
+        "filter": {"at": null, "tier": {"in": ["gold"]}},
+    });
+    assert_eq!(
+        ask("search", arguments)["hits"],
+        json!([]),
+        "no customer has a day"
+    );
+    let answer = ask(
+        "search",
+        json!({"q": "renewel doubt", "explain": true, "skill": "customer", "filter": {"tier": {"in": ["gold"]}}}),
+    );
+    let explain = &answer["hits"][0]["explain"];
+    assert_eq!(explain["lexical"]["rank"], 1);
+    assert_eq!(explain["lexical"]["approximate"], false);
+    assert!(explain["lexical"]["coverage"].as_f64().unwrap() > 0.5);
+    assert_eq!(explain["vector"], Value::Null);
+    assert_eq!(
+        explain["filters"],
+        json!(["skill = customer", "tier in [\"gold\"]"])
+    );
+    let note = "no text has renewel; similar words were looked for";
+    assert_eq!(answer["notes"], json!([note]));
+    let plain = ask("search", json!({"q": "doubt"}));
+    assert_eq!(plain["hits"][0].get("explain"), None);
+}
+
+#[test]
 fn search_says_where_and_how() {
     let answer = ask("search", json!({"q": "doubt", "k": 1}));
     let hit = &answer["hits"][0];
