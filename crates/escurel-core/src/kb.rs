@@ -55,7 +55,8 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    fn cache_home(&self) -> PathBuf {
+    /// The folder for what can be made or fetched again.
+    pub fn cache_home(&self) -> PathBuf {
         self.cache_home.clone().unwrap_or_else(default_cache_home)
     }
 
@@ -92,7 +93,10 @@ impl OpenOptions {
 }
 
 fn default_cache_home() -> PathBuf {
-    let from_env = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let from_env = |name: &str| {
+        let value = std::env::var_os(name).filter(|value| !value.is_empty());
+        value.map(PathBuf::from)
+    };
     from_env("XDG_CACHE_HOME")
         .or_else(|| from_env("HOME").map(|home| home.join(".cache")))
         .unwrap_or_else(std::env::temp_dir)

