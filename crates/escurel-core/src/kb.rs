@@ -4,7 +4,6 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
 use escurel_access::{OpenPolicy, Policy};
@@ -17,7 +16,7 @@ use parking_lot::Mutex;
 
 use crate::lane::{Lane, LaneState};
 use crate::lately::Lately;
-use crate::maintain::{Signal, Signals};
+use crate::maintain::{Signal, Signals, Threads};
 use crate::meaning::{Meaning, Vectors};
 use crate::progress::Progress;
 use crate::reconcile::deletions::Deletions;
@@ -109,7 +108,7 @@ fn default_cache_home() -> PathBuf {
 /// touch memory and return in microseconds.
 pub struct Kb {
     core: Arc<Core>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Option<Threads>>,
     scratch: Option<Scratch>,
 }
 
@@ -256,7 +255,7 @@ impl Kb {
         scratch: Option<Scratch>,
     ) -> Result<Arc<Kb>> {
         let core = put_together(parts, recovered, progress)?;
-        let threads = Mutex::new(crate::maintain::start(&core)?);
+        let threads = Mutex::new(Some(crate::maintain::start(&core)?));
         Ok(Arc::new(Kb {
             core,
             threads,
@@ -299,8 +298,8 @@ impl Kb {
         }
         self.core.signals.send(Signal::Stop);
         self.core.meaning.stop();
-        for thread in std::mem::take(&mut *self.threads.lock()) {
-            let _ = thread.join();
+        if let Some(threads) = self.threads.lock().take() {
+            threads.end();
         }
         self.core.save();
         self.core.save_vectors();

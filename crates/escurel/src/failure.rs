@@ -56,7 +56,7 @@ impl Failure {
 
 fn exit_of(code: Code) -> u8 {
     match code {
-        Code::InvalidArgument | Code::UnknownArgument => USAGE,
+        Code::InvalidArgument | Code::UnknownArgument | Code::SettingInvalid => USAGE,
         Code::StoreLocked => UNAVAILABLE,
         code if code.audience() == Audience::Caller => REFUSED,
         _ => UNAVAILABLE,

@@ -18,6 +18,23 @@ pub fn wait(kb: &Kb) -> bool {
     ready
 }
 
+/// Shows on a terminal how many pages wait for their vectors, until none does.
+/// Elsewhere the log says when it begins and ends.
+pub fn watch_vectors(kb: &Kb) {
+    if !std::io::stderr().is_terminal() {
+        return;
+    }
+    let mut shown = Shown::new(Unit::Pages);
+    let mut most = 0;
+    kb.watch_vectors(&mut |vectors| {
+        most = most.max(vectors.waiting);
+        if most > 0 {
+            shown.at("embedding", most - vectors.waiting, most);
+        }
+    });
+    shown.finish();
+}
+
 /// What is counted.
 #[derive(Clone, Copy)]
 pub enum Unit {

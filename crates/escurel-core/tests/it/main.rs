@@ -7,6 +7,7 @@ mod crash;
 mod losses;
 mod meaning;
 mod outside;
+mod providers;
 mod reads;
 mod rebuild;
 mod support;

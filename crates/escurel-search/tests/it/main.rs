@@ -5,6 +5,7 @@
 mod damage;
 mod languages;
 mod operators;
+mod providers;
 mod ranking;
 mod together;
 

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use escurel_core::{Code, Refusal, Vectors};
 use escurel_fetch::MINILM;
-use escurel_search::Local;
+use escurel_search::{
+    Embedder, EmbeddingGemma, Gemini, Local, OpenAi, RemoteSettings, SettingsError,
+};
 
-use crate::config::{Config, Provider};
+use crate::config::{Config, Provider, Secret};
 use crate::model;
 
 /// # Errors
@@ -15,6 +17,30 @@ pub fn vectors(config: &Config) -> Result<Vectors, Refusal> {
     match config.embedding_provider {
         Provider::None => Ok(Vectors::Off("embedding_provider is none".to_owned())),
         Provider::Local => local(config),
+        Provider::OpenAi => by(OpenAi::new(&remote(config))),
+        Provider::Gemini => by(Gemini::new(&remote(config))),
+        Provider::EmbeddingGemma => by(EmbeddingGemma::new(&remote(config))),
+    }
+}
+
+fn remote(config: &Config) -> RemoteSettings {
+    let key = config.embedding_api_key.as_ref().map(Secret::reveal);
+    RemoteSettings {
+        url: config.embedding_url.clone(),
+        model: config.embedding_model.clone(),
+        dimensions: config.embedding_dimensions,
+        api_key: key.map(str::to_owned),
+        ..RemoteSettings::default()
+    }
+}
+
+fn by<E: Embedder>(embedder: Result<E, SettingsError>) -> Result<Vectors, Refusal> {
+    match embedder {
+        Ok(embedder) => Ok(Vectors::By(Arc::new(embedder))),
+        Err(error) => {
+            let refusal = Refusal::new(Code::SettingInvalid, error.to_string());
+            Err(refusal.at(error.field))
+        }
     }
 }
 
@@ -29,7 +55,7 @@ fn local(config: &Config) -> Result<Vectors, Refusal> {
     match Local::open(&dir) {
         Ok(local) => Ok(Vectors::By(Arc::new(local))),
         Err(error) if named => {
-            let refusal = Refusal::new(Code::InvalidArgument, format!("{error}."));
+            let refusal = Refusal::new(Code::SettingInvalid, format!("{error}."));
             Err(refusal.at("embedding_model_dir"))
         }
         Err(error) => Ok(Vectors::Off(format!("{error}: run `escurel model pull`"))),
