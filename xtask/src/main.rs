@@ -61,6 +61,12 @@ fn main() -> ExitCode {
     }
 }
 
+/// Serving goes on without the model; what it lacks then, both say themselves.
+fn fetch_model(places: &places::Places) -> Result<()> {
+    let mut pull = std::process::Command::new(places.binary());
+    cmd::status(pull.args(["model", "pull", "--if-needed"])).map(drop)
+}
+
 fn run(command: Command) -> Result<ExitCode> {
     let places = places::Places::find()?;
     match command {
@@ -72,6 +78,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Serve { args } => {
             duckdb::setup(&places)?;
             cmd::run(&mut cmd::build(&places, &["escurel"]))?;
+            fetch_model(&places)?;
             cmd::become_it(
                 std::process::Command::new(places.binary())
                     .arg("serve")

@@ -279,6 +279,19 @@ pub struct AbandonedRow {
     pub via: String,
 }
 
+/// How the vector lane is doing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct VectorStatus {
+    /// `fresh`, `lagging` or `off`.
+    pub state: &'static str,
+    /// Why it is not fresh.
+    pub reason: Option<String>,
+    /// Pages whose live version has no vectors yet.
+    pub waiting: u64,
+    /// Texts that were embedded since the start.
+    pub embedded: u64,
+}
+
 /// What is served and how it is doing; the source of the start-up block, `/readyz` and `/metrics`.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
@@ -307,6 +320,7 @@ pub struct Status {
     pub journal_seq: u64,
     pub text_seq: u64,
     pub sql_seq: u64,
+    pub vectors: VectorStatus,
     /// Things an operator should know, e.g. an index that was moved aside.
     pub warnings: Vec<String>,
 }

@@ -4,7 +4,6 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
 use escurel_access::{OpenPolicy, Policy};
@@ -17,7 +16,7 @@ use parking_lot::Mutex;
 
 use crate::lane::{Lane, LaneState};
 use crate::lately::Lately;
-use crate::maintain::{Signal, Signals};
+use crate::maintain::{Signal, Signals, Threads};
 use crate::meaning::{Meaning, Vectors};
 use crate::past::PastViews;
 use crate::progress::Progress;
@@ -59,7 +58,8 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    fn cache_home(&self) -> PathBuf {
+    /// The folder for what can be made or fetched again.
+    pub fn cache_home(&self) -> PathBuf {
         self.cache_home.clone().unwrap_or_else(default_cache_home)
     }
 
@@ -96,7 +96,10 @@ impl OpenOptions {
 }
 
 fn default_cache_home() -> PathBuf {
-    let from_env = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let from_env = |name: &str| {
+        let value = std::env::var_os(name).filter(|value| !value.is_empty());
+        value.map(PathBuf::from)
+    };
     from_env("XDG_CACHE_HOME")
         .or_else(|| from_env("HOME").map(|home| home.join(".cache")))
         .unwrap_or_else(std::env::temp_dir)
@@ -109,7 +112,7 @@ fn default_cache_home() -> PathBuf {
 /// touch memory and return in microseconds.
 pub struct Kb {
     core: Arc<Core>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Option<Threads>>,
     scratch: Option<Scratch>,
 }
 
@@ -258,7 +261,7 @@ impl Kb {
         scratch: Option<Scratch>,
     ) -> Result<Arc<Kb>> {
         let core = put_together(parts, recovered, progress)?;
-        let threads = Mutex::new(crate::maintain::start(&core)?);
+        let threads = Mutex::new(Some(crate::maintain::start(&core)?));
         Ok(Arc::new(Kb {
             core,
             threads,
@@ -301,8 +304,8 @@ impl Kb {
         }
         self.core.signals.send(Signal::Stop);
         self.core.meaning.stop();
-        for thread in std::mem::take(&mut *self.threads.lock()) {
-            let _ = thread.join();
+        if let Some(threads) = self.threads.lock().take() {
+            threads.end();
         }
         self.core.save();
         self.core.save_vectors();

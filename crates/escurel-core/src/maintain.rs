@@ -88,7 +88,32 @@ const RESCAN: Duration = Duration::from_secs(600);
 const MANY_PATHS: usize = 1_000;
 const TICK: Duration = Duration::from_millis(100);
 
-pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
+/// What runs behind an open knowledge base.
+pub(crate) struct Threads {
+    keeper: JoinHandle<()>,
+    embedders: Vec<JoinHandle<()>>,
+}
+
+/// Whoever waits for a provider may wait for long. What it would bring is made again.
+const GRACE: Duration = Duration::from_secs(2);
+
+impl Threads {
+    /// Waits for them; they were told to stop.
+    pub fn end(self) {
+        let _ = self.keeper.join();
+        let deadline = Instant::now() + GRACE;
+        for thread in self.embedders {
+            while !thread.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            if thread.is_finished() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+pub(crate) fn start(core: &Arc<Core>) -> Result<Threads> {
     let keeper = core.clone();
     let run = move || {
         let failure = keeper.run().err();
@@ -103,17 +128,18 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>> {
     let thread = std::thread::Builder::new()
         .name("escurel-keeper".into())
         .spawn(run);
-    let mut threads = vec![thread.map_err(Refusal::from)?];
+    let keeper = thread.map_err(Refusal::from)?;
+    let mut embedders = Vec::new();
     if core.meaning.upkeep().is_some() {
         for n in 0..crate::meaning::workers() {
             let core = core.clone();
             let thread = std::thread::Builder::new()
                 .name(format!("escurel-embed-{n}"))
                 .spawn(move || core.keep_meaning(n == 0));
-            threads.push(thread.map_err(Refusal::from)?);
+            embedders.push(thread.map_err(Refusal::from)?);
         }
     }
-    Ok(threads)
+    Ok(Threads { keeper, embedders })
 }
 
 impl Core {

@@ -4,21 +4,25 @@
 //! Invariant: a page waits in `due` from the moment its version is published
 //! until that version's vectors are in the index; so `due` is the lag.
 
+mod lag;
+mod questions;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use escurel_index::{Entry, PageNo};
 use escurel_search::vectors::{Cache, Code as Quantised, TextKey, VectorIndex, Version};
-use escurel_search::{EmbedError, Embedder, Purpose, QueryVector, QueryVectors};
-use parking_lot::{Condvar, Mutex};
-use quick_cache::sync::Cache as Recent;
+use escurel_search::{EmbedError, Embedder, Purpose, QueryVectors};
+use parking_lot::{Condvar, Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 
 use crate::api::LaneState;
 use crate::facts::Parsed;
 use crate::kb::Core;
+use crate::meaning::questions::Questions;
 use crate::sums::replace_file;
 use crate::view::Past;
 
@@ -50,7 +54,11 @@ pub(crate) struct Upkeep {
     index: VectorIndex,
     queue: Mutex<Queue>,
     more: Condvar,
-    queries: Recent<String, Arc<[f32]>>,
+    questions: Questions,
+    /// Set for good; nothing is written from then on.
+    closed: RwLock<bool>,
+    /// Texts since the start; those that the cache had are none.
+    embedded: AtomicU64,
 }
 
 #[derive(Default)]
@@ -60,6 +68,8 @@ struct Queue {
     taken: BTreeSet<PageNo>,
     /// What is there was put into `due` once.
     begun: bool,
+    /// Not all of that has its vectors yet.
+    backlog: bool,
     changed: bool,
     failure: Option<String>,
     /// The provider will not take texts until somebody changes the settings.
@@ -68,8 +78,6 @@ struct Queue {
 
 /// Pages that one worker takes at a time.
 const BATCH: usize = 16;
-/// Vectors of recent queries that are kept.
-const QUERIES: usize = 1_000;
 const WORKERS: usize = 4;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -88,7 +96,9 @@ impl Meaning {
             cache: OnceLock::new(),
             queue: Mutex::default(),
             more: Condvar::new(),
-            queries: Recent::new(QUERIES),
+            questions: Questions::default(),
+            closed: RwLock::new(false),
+            embedded: AtomicU64::new(0),
             embedder,
         }))
     }
@@ -128,6 +138,9 @@ impl Meaning {
 
     pub fn stop(&self) {
         if let Some(upkeep) = self.upkeep() {
+            *upkeep.closed.write() = true;
+            // Whoever looked whether to stop is waiting by now, and is woken.
+            drop(upkeep.queue.lock());
             upkeep.more.notify_all();
         }
     }
@@ -162,8 +175,8 @@ fn lane(state: &'static str, detail: Option<String>) -> LaneState {
 impl Upkeep {
     fn query(&self, texts: &[String]) -> (Option<QueryVectors>, LaneState) {
         let snapshot = self.index.snapshot();
-        let vectors: Result<Vec<_>, EmbedError> =
-            texts.iter().map(|text| self.query_vector(text)).collect();
+        let vector = |text: &String| self.questions.vector(&*self.embedder, text);
+        let vectors: Result<Vec<_>, EmbedError> = texts.iter().map(vector).collect();
         match vectors {
             Err(error) => (None, lane("off", Some(error.to_string()))),
             Ok(vectors) if vectors.iter().all(Option::is_none) => (
@@ -175,35 +188,6 @@ impl Upkeep {
             ),
             Ok(vectors) => (Some(QueryVectors { snapshot, vectors }), self.state()),
         }
-    }
-
-    fn query_vector(&self, text: &str) -> Result<Option<QueryVector>, EmbedError> {
-        let trust = self.embedder.trust(text);
-        if trust <= 0.0 || text.trim().is_empty() {
-            return Ok(None);
-        }
-        let vector = match self.queries.get(text) {
-            Some(vector) => vector,
-            None => {
-                let made = self.embedder.embed(&[text], Purpose::Query)?;
-                let vector: Arc<[f32]> = made.into_iter().next().unwrap_or_default().into();
-                self.queries.insert(text.to_owned(), vector.clone());
-                vector
-            }
-        };
-        Ok(Some(QueryVector { vector, trust }))
-    }
-
-    fn state(&self) -> LaneState {
-        let queue = self.queue.lock();
-        let behind = queue.due.len() + queue.taken.len();
-        let detail = match (&queue.failure, behind, queue.begun) {
-            (Some(failure), _, _) => Some(format!("{behind} pages have no vectors yet: {failure}")),
-            (None, _, false) => Some("the vectors are being loaded".to_owned()),
-            (None, 0, true) => return lane("fresh", None),
-            (None, _, true) => Some(format!("{behind} pages have no vectors yet")),
-        };
-        lane("lagging", detail)
     }
 
     fn open_cache(&self) {
@@ -241,11 +225,19 @@ impl Upkeep {
             Ok(()) => {
                 queue.failure = None;
                 queue.changed = true;
+                if queue.backlog && queue.due.is_empty() && queue.taken.is_empty() {
+                    queue.backlog = false;
+                    tracing::info!("every page has its vectors");
+                }
             }
             Err(error) => {
                 queue.due.extend(pages);
                 queue.refused |= matches!(error, EmbedError::Refused(_));
-                queue.failure = Some(error.to_string());
+                let failure = Some(error.to_string());
+                if queue.failure != failure && !*self.closed.read() {
+                    tracing::warn!(%error, "pages wait for their vectors");
+                }
+                queue.failure = failure;
             }
         }
     }
@@ -271,8 +263,14 @@ impl Upkeep {
             keys.iter().map(|key| self.cached(*key)).collect();
         let lacking: Vec<usize> = (0..texts.len()).filter(|n| codes[*n].is_none()).collect();
         for chunk in lacking.chunks(self.embedder.batch().max(1)) {
+            if *self.closed.read() {
+                return Err(EmbedError::retry("the knowledge base closes"));
+            }
             let batch: Vec<&str> = chunk.iter().map(|n| texts[*n].as_str()).collect();
             let vectors = self.embedder.embed(&batch, Purpose::Document)?;
+            self.embedded
+                .fetch_add(batch.len() as u64, Ordering::Relaxed);
+            self.questions.rested();
             if vectors.len() != batch.len()
                 || vectors
                     .iter()
@@ -295,7 +293,10 @@ impl Upkeep {
     }
 
     fn keep(&self, made: &[(TextKey, Quantised)]) -> Vec<u32> {
-        let kept = self.cache.get().map(|cache| cache.put(made));
+        // Another process may own the file by now.
+        let closed = self.closed.read();
+        let cache = self.cache.get().filter(|_| !*closed);
+        let kept = cache.map(|cache| cache.put(made));
         match kept {
             Some(Ok(rows)) => rows,
             Some(Err(error)) => {
@@ -338,8 +339,10 @@ impl Core {
             match self.embed_some(upkeep) {
                 Some(Ok(())) => pause = FIRST_PAUSE,
                 Some(Err(error)) => {
-                    tracing::warn!(%error, "pages wait for their vectors");
-                    self.rest(upkeep, pause);
+                    self.pause(
+                        upkeep,
+                        error.retry_after().map_or(pause, |after| after.max(pause)),
+                    );
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
                 None => self.rest(upkeep, FIRST_PAUSE),
@@ -355,6 +358,13 @@ impl Core {
         }
     }
 
+    /// The whole time, unless the knowledge base closes.
+    fn pause(&self, upkeep: &Upkeep, time: Duration) {
+        let end = Instant::now() + time;
+        let mut queue = upkeep.queue.lock();
+        while !self.stopping() && !upkeep.more.wait_until(&mut queue, end).timed_out() {}
+    }
+
     /// Loads what was saved, and lets everything else wait for its turn.
     fn begin_meaning(&self, upkeep: &Upkeep) {
         upkeep.open_cache();
@@ -362,7 +372,14 @@ impl Core {
         let (view, snapshot) = (self.view.load_full(), upkeep.index.snapshot());
         let lacking = view.dir.iter().filter(|e| !snapshot.has(e.no.0, e.seq));
         let lacking: Vec<PageNo> = lacking.map(|e| e.no).collect();
+        if !lacking.is_empty() {
+            tracing::info!(
+                pages = lacking.len(),
+                "pages get their vectors; words find them meanwhile"
+            );
+        }
         let mut queue = upkeep.queue.lock();
+        queue.backlog = !lacking.is_empty();
         queue.due.extend(lacking);
         queue.begun = true;
         drop(queue);

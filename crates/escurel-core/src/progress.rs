@@ -182,6 +182,7 @@ impl Core {
             journal_seq: self.store.head(),
             text_seq: self.view.load().seq,
             sql_seq,
+            vectors: self.meaning.status(),
             warnings,
             ..Status::default()
         }

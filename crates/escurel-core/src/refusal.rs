@@ -110,6 +110,9 @@ codes! {
     FolderNotServed "folder_not_served" Caller 404
         "The folder has not been served yet, so there is nothing to look after."
         "Name another folder, or serve this one first: escurel serve FOLDER.";
+    SettingInvalid "setting_invalid" Caller 400
+        "A setting cannot work, so nothing is served."
+        "Correct the named setting; docs/reference/config.md has all.";
     Indexing "indexing" Later 503
         "The folder is still being indexed."
         "Repeat in a moment; /readyz tells when it is done.";

@@ -1,14 +1,23 @@
 //! What turns text into vectors: the seam that every provider fills.
 
+mod embedding_gemma;
+mod gemini;
 mod local;
+mod openai;
+mod remote;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+pub use embedding_gemma::EmbeddingGemma;
+pub use gemini::Gemini;
 pub use local::Local;
+pub use openai::OpenAi;
+pub use remote::{Patience, RemoteSettings, SettingsError};
 
 /// A model that texts are embedded with. Vectors have unit length.
 pub trait Embedder: Send + Sync + 'static {
-    /// Names model and weights: vectors of different ids never meet.
+    /// Names provider, model and dimensions: vectors of different ids never meet.
     fn id(&self) -> &str;
 
     fn dimensions(&self) -> usize;
@@ -41,11 +50,30 @@ pub enum Purpose {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EmbedError {
     /// Worth another try later: network, rate limit, a server that starts.
-    #[error("{0}")]
-    Retry(String),
+    #[error("{why}")]
+    Retry {
+        why: String,
+        /// Not before so long.
+        after: Option<Duration>,
+    },
     /// Will fail again until somebody changes the settings.
     #[error("{0}")]
     Refused(String),
+}
+
+impl EmbedError {
+    pub fn retry(why: impl Into<String>) -> EmbedError {
+        let why = why.into();
+        EmbedError::Retry { why, after: None }
+    }
+
+    /// How long the provider wants to be left alone.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            EmbedError::Retry { after, .. } => *after,
+            EmbedError::Refused(_) => None,
+        }
+    }
 }
 
 /// The vectors of one query's phrasings, and the index that they are looked up in.

@@ -28,7 +28,10 @@ pub use api::{
     Query, SCHEMA_VERSION, SearchError, Stats, UnitBlock,
 };
 pub use audience::Audience;
-pub use embed::{EmbedError, Embedder, Local, Purpose, QueryVector, QueryVectors};
+pub use embed::{
+    EmbedError, Embedder, EmbeddingGemma, Gemini, Local, OpenAi, Patience, Purpose, QueryVector,
+    QueryVectors, RemoteSettings, SettingsError,
+};
 pub use index::{Opened, Snapshot, TextIndex};
 pub use lanes::Why;
 pub use rerank::Reranker;

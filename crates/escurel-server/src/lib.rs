@@ -11,6 +11,7 @@ pub mod http;
 pub mod logging;
 pub mod mcp;
 pub mod metrics;
+pub mod model;
 mod service;
 pub mod stdio;
 pub mod upkeep;

@@ -7,6 +7,9 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::{Config, LogFormat};
 
+/// What the HTTP client traces holds headers, and keys in them.
+const SILENT: [&str; 2] = ["ureq=off", "ureq_proto=off"];
+
 /// Whether `text` says what to log. A lone word that is no level would pass
 /// as the name of a module and silence everything else.
 pub fn is_filter(text: &str) -> bool {
@@ -28,6 +31,10 @@ pub fn init(config: &Config, verbose: bool) {
     };
     // Settings are checked when they are read.
     let filter = EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = SILENT
+        .iter()
+        .filter_map(|target| target.parse().ok())
+        .fold(filter, EnvFilter::add_directive);
     let human = match config.log_format {
         LogFormat::Auto => std::io::stderr().is_terminal(),
         LogFormat::Human => true,

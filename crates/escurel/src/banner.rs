@@ -38,6 +38,10 @@ pub fn text(folder: &Path, program: &Path, status: &Status, addresses: &Addresse
         status.broken_links,
         findings(status),
     );
+    if status.vectors.state == "off" {
+        let reason = status.vectors.reason.as_deref().unwrap_or_default();
+        out.push_str(&format!("  found by their words only: {reason}\n"));
+    }
     for warning in status.notices() {
         out.push_str(&format!("  warning: {warning}\n"));
     }
@@ -87,6 +91,8 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use escurel_core::api::VectorStatus;
+
     use super::*;
 
     #[test]
@@ -96,6 +102,11 @@ mod tests {
             broken_links: 1,
             held_deletions: 2,
             warnings: vec!["careful".into()],
+            vectors: VectorStatus {
+                state: "off",
+                reason: Some("run `escurel model pull`".into()),
+                ..VectorStatus::default()
+            },
             ..Status::default()
         };
         let addresses = Addresses {
@@ -112,6 +123,7 @@ mod tests {
             "3 pages",
             "1 broken links",
             "warning: careful",
+            "found by their words only: run `escurel model pull`",
             "confirm-deletions",
             "claude mcp add --transport http escurel http://localhost:8080/mcp",
             r#"{"mcpServers":{"escurel":{"type":"http","url":"http://localhost:8080/mcp"}}}"#,

@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use escurel_core::{Audience, Code, Refusal};
+use escurel_fetch::FetchError;
 use escurel_server::boot::BindError;
 use escurel_server::client::Unreachable;
 use escurel_server::config::ConfigError;
@@ -55,7 +56,7 @@ impl Failure {
 
 fn exit_of(code: Code) -> u8 {
     match code {
-        Code::InvalidArgument | Code::UnknownArgument => USAGE,
+        Code::InvalidArgument | Code::UnknownArgument | Code::SettingInvalid => USAGE,
         Code::StoreLocked => UNAVAILABLE,
         code if code.audience() == Audience::Caller => REFUSED,
         _ => UNAVAILABLE,
@@ -80,6 +81,26 @@ impl From<Refusal> for Failure {
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Failure {
         Failure::usage(error.to_string())
+    }
+}
+
+impl From<FetchError> for Failure {
+    fn from(error: FetchError) -> Failure {
+        let exit = match error {
+            FetchError::Index | FetchError::Source { .. } => USAGE,
+            FetchError::NotOnIndex { .. }
+            | FetchError::Refused { .. }
+            | FetchError::Checksum { .. }
+            | FetchError::Foreign { .. } => REFUSED,
+            FetchError::Offline { .. }
+            | FetchError::Interrupted { .. }
+            | FetchError::NoSpace { .. }
+            | FetchError::Io { .. } => UNAVAILABLE,
+        };
+        Failure {
+            exit,
+            message: error.to_string(),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod demo;
 mod failure;
 mod folder;
 mod mcp;
+mod model;
 mod progress;
 mod serve;
 mod show;
@@ -55,6 +56,7 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         "rebuild" => upkeep::rebuild(config, given),
         "verify" => upkeep::verify(config, given),
         "confirm-deletions" => upkeep::confirm_deletions(config, given),
+        "model" => model::run(&config, given),
         "journal" => upkeep::journal(config, given),
         _ => tool::run(config, name, given),
     }

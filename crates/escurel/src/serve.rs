@@ -84,6 +84,7 @@ fn announce(kb: Arc<Kb>, folder: PathBuf, addresses: Addresses) {
         if progress::wait(&kb) {
             let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("escurel"));
             show::line(&banner::text(&folder, &program, &kb.status(), &addresses));
+            progress::watch_vectors(&kb);
         } else {
             // Closing says so itself; a failure would otherwise look like endless indexing.
             kb.phase()

@@ -8,6 +8,7 @@ mod losses;
 mod meaning;
 mod outside;
 mod past;
+mod providers;
 mod reads;
 mod rebuild;
 mod support;

@@ -62,7 +62,7 @@ impl Embedder for Thesaurus {
 
     fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
         if self.down.load(Ordering::SeqCst) {
-            return Err(EmbedError::Retry("the model sleeps".into()));
+            return Err(EmbedError::retry("the model sleeps"));
         }
         if purpose == Purpose::Document {
             self.embedded.fetch_add(texts.len(), Ordering::SeqCst);

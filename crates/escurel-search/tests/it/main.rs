@@ -6,6 +6,7 @@ mod audience;
 mod damage;
 mod languages;
 mod operators;
+mod providers;
 mod ranking;
 mod spelling;
 mod together;

@@ -72,9 +72,50 @@ fn what_this_release_cannot_keep_is_refused() {
     );
     refused(&[("ESCUREL_WRITE_ACL", "x")], "does not have access rules");
     refused(
-        &[("ESCUREL_EMBEDDING_PROVIDER", "gemini")],
-        "not local or none",
+        &[("ESCUREL_EMBEDDING_PROVIDER", "word2vec")],
+        "not local, openai, gemini, embedding-gemma or none",
     );
+}
+
+#[test]
+fn secrets_come_from_the_environment_and_are_not_shown() {
+    let given = env(&[("ESCUREL_EMBEDDING_API_KEY", " s3cret\n")]);
+    let config = Config::load(&given).unwrap();
+    let key = config.embedding_api_key.as_ref().map(Secret::reveal);
+    assert_eq!(key, Some("s3cret"));
+    assert!(!format!("{config:?}").contains("s3cret"));
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("escurel.toml");
+    std::fs::write(&file, "embedding_api_key = \"s3cret\"").unwrap();
+    let file = Some(file);
+    let told = Config::load(&Sources {
+        file,
+        ..Sources::default()
+    });
+    let told = told.unwrap_err().to_string();
+    assert!(told.starts_with("config_secret: "), "{told}");
+    assert!(told.contains("ESCUREL_EMBEDDING_API_KEY") && !told.contains("s3cret"));
+}
+
+#[test]
+fn the_package_index_of_the_machine_counts_unless_ours_is_named() {
+    let index = |pairs: &[(&str, &str)], file: Option<PathBuf>| {
+        let sources = Sources { file, ..env(pairs) };
+        Config::load(&sources).unwrap().model_index
+    };
+    let pip = ("PIP_INDEX_URL", "https://pip.example/simple");
+    let own = ("ESCUREL_MODEL_INDEX", "https://own.example/simple");
+    assert_eq!(index(&[], None), "https://pypi.org/simple");
+    assert_eq!(
+        index(&[("PIP_INDEX_URL", "")], None),
+        "https://pypi.org/simple"
+    );
+    assert_eq!(index(&[pip], None), pip.1);
+    assert_eq!(index(&[own, pip], None), own.1);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("escurel.toml");
+    std::fs::write(&file, "model_index = \"https://file.example/simple\"").unwrap();
+    assert_eq!(index(&[pip], Some(file)), "https://file.example/simple");
 }
 
 #[test]

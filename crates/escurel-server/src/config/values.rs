@@ -1,5 +1,6 @@
 //! How a setting is read from text.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,16 +38,47 @@ pub enum Provider {
     None,
     /// The sentence encoder on this machine.
     Local,
+    /// A server that speaks OpenAI's protocol.
+    OpenAi,
+    Gemini,
+    /// EmbeddingGemma, on a server that speaks OpenAI's protocol.
+    EmbeddingGemma,
 }
 
 impl Setting for Provider {
-    const KIND: &'static str = "local or none";
+    const KIND: &'static str = "local, openai, gemini, embedding-gemma or none";
     fn parse(text: &str) -> Option<Provider> {
         match text {
             "local" => Some(Provider::Local),
+            "openai" => Some(Provider::OpenAi),
+            "gemini" => Some(Provider::Gemini),
+            "embedding-gemma" => Some(Provider::EmbeddingGemma),
             "none" | "zero" => Some(Provider::None),
             _ => None,
         }
+    }
+}
+
+/// A text that is never shown, in no message and no log.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Setting for Secret {
+    const KIND: &'static str = "a secret";
+    fn parse(text: &str) -> Option<Secret> {
+        Some(Secret(text.trim().to_owned()))
     }
 }
 

@@ -189,6 +189,11 @@ pub async fn readyz(State(app): State<App>) -> Response {
         "total": status.total,
         "pages": status.pages,
         "held_deletions": status.held_deletions,
+        "vectors": {
+            "state": status.vectors.state,
+            "waiting_pages": status.vectors.waiting,
+            "reason": status.vectors.reason,
+        },
         "warnings": status.notices(),
     });
     json_response(if status.ready { 200 } else { 503 }, body.to_string())

@@ -183,6 +183,8 @@ async fn plain_endpoints() {
     assert_eq!(get("/healthz").await.0, 200);
     let (status, ready) = get("/readyz").await;
     assert_eq!((status, ready["ready"].as_bool()), (200, Some(true)));
+    let off = json!({"state": "off", "waiting_pages": 0, "reason": "no embedding provider is set"});
+    assert_eq!(ready["vectors"], off);
     assert_eq!(
         get("/version").await.1["version"],
         env!("CARGO_PKG_VERSION")
@@ -208,6 +210,9 @@ async fn plain_endpoints() {
         "escurel_pages ",
         "escurel_index_lag_records{view=\"text\"}",
         "escurel_held_deletions 0",
+        "escurel_vector_lane_on 0",
+        "escurel_pages_without_vectors 0",
+        "escurel_embedded_texts_total 0",
     ] {
         assert!(text.contains(name), "{name}\n{text}");
     }

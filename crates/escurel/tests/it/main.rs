@@ -4,6 +4,7 @@
 
 mod clients;
 mod command_line;
+mod model;
 mod serve;
 mod stdio;
 mod support;

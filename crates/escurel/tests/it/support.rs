@@ -36,7 +36,10 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_escurel"));
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
-            if name.starts_with("ESCUREL_") || name.starts_with("XDG_") {
+            if ["ESCUREL_", "XDG_", "PIP_"]
+                .iter()
+                .any(|of| name.starts_with(of))
+            {
                 command.env_remove(name);
             }
         }
