@@ -91,7 +91,8 @@ impl OpenOptions {
     }
 }
 
-fn default_cache_home() -> PathBuf {
+/// The user's cache folder.
+pub fn default_cache_home() -> PathBuf {
     let from_env = |name: &str| std::env::var_os(name).map(PathBuf::from);
     from_env("XDG_CACHE_HOME")
         .or_else(|| from_env("HOME").map(|home| home.join(".cache")))

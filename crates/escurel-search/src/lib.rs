@@ -10,6 +10,7 @@ mod analysis;
 mod api;
 mod census;
 mod embed;
+pub mod eval;
 mod house;
 mod index;
 mod lanes;

@@ -135,7 +135,7 @@ pub fn open(config: &Config, folder: &Path) -> Result<Arc<Kb>, Refusal> {
 }
 
 /// What finds pages by meaning under these settings.
-fn vectors(config: &Config) -> Result<Vectors, Refusal> {
+pub fn vectors(config: &Config) -> Result<Vectors, Refusal> {
     let off = |why: &str| Ok(Vectors::Off(why.to_owned()));
     match (config.embedding_provider, &config.embedding_model_dir) {
         (Provider::None, _) => off("embedding_provider is none"),

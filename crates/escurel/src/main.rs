@@ -7,6 +7,7 @@ mod args;
 mod banner;
 mod call;
 mod demo;
+mod eval;
 mod failure;
 mod folder;
 mod mcp;
@@ -56,6 +57,7 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         "verify" => upkeep::verify(config, given),
         "confirm-deletions" => upkeep::confirm_deletions(config, given),
         "journal" => upkeep::journal(config, given),
+        "eval" => eval::run(&config, given),
         _ => tool::run(config, name, given),
     }
 }

@@ -1,4 +1,4 @@
-//! Tells how far indexing is: a bar on a terminal, a line now and then elsewhere.
+//! Tells how far long work is: a bar on a terminal, a line now and then elsewhere.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -39,16 +39,19 @@ impl Shown {
     }
 
     pub fn update(&mut self, status: &Status) {
+        self.tell(status.phase, status.done, status.total);
+    }
+
+    pub fn tell(&mut self, what: &'static str, done: u64, total: u64) {
         match self {
             Shown::Bar(bar) => {
-                bar.set_message(status.phase);
-                bar.set_length(status.total);
-                bar.set_position(status.done);
+                bar.set_message(what);
+                bar.set_length(total);
+                bar.set_position(done);
             }
             Shown::Lines(last) if last.elapsed() >= LINE_EVERY => {
                 *last = Instant::now();
-                let text = format!("{}: {} of {}", status.phase, status.done, status.total);
-                show::note(&text);
+                show::note(&format!("{what}: {done} of {total}"));
             }
             Shown::Lines(_) => {}
         }

@@ -4,6 +4,7 @@
 
 mod clients;
 mod command_line;
+mod eval;
 mod serve;
 mod stdio;
 mod support;
