@@ -8,6 +8,7 @@
 mod bare;
 mod client;
 mod corpus;
+mod languages;
 mod ops;
 mod report;
 mod rng;
@@ -24,6 +25,7 @@ use clap::{Parser, Subcommand};
 
 use crate::client::Client;
 use crate::corpus::Corpus;
+use crate::languages::Languages;
 use crate::report::{Report, Start};
 use crate::server::Server;
 
@@ -32,12 +34,11 @@ use crate::server::Server;
     name = "cargo xtask bench",
     about = "Measure the release binary over HTTP"
 )]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 struct Cli {
     #[command(subcommand)]
     role: Option<Role>,
     /// The binary to measure.
-    #[arg(long, required = true)]
+    #[arg(long, global = true)]
     binary: Option<PathBuf>,
     /// Measure on a copy of this folder of markdown.
     #[arg(long, conflicts_with = "generate")]
@@ -67,6 +68,8 @@ enum Role {
     /// The handler to compare with (started by the bench itself).
     #[command(hide = true)]
     Bare,
+    /// Ask 40 questions in 20 languages, by words and by words and meaning.
+    Languages(Languages),
 }
 
 fn main() -> ExitCode {
@@ -83,16 +86,19 @@ fn run(cli: &Cli) -> Result<()> {
     if matches!(cli.role, Some(Role::Bare)) {
         return bare::serve();
     }
+    let binary = cli.binary.as_deref().context("--binary is needed")?;
+    ensure!(binary.is_file(), "no such binary: {}", binary.display());
     // One thread for the client, so that the server has the other core.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(measure(cli))
+    match &cli.role {
+        Some(Role::Languages(asked)) => runtime.block_on(languages::run(binary, asked)),
+        _ => runtime.block_on(measure(cli, binary)),
+    }
 }
 
-async fn measure(cli: &Cli) -> Result<()> {
-    let binary = cli.binary.as_deref().context("--binary is needed")?;
-    ensure!(binary.is_file(), "no such binary: {}", binary.display());
+async fn measure(cli: &Cli, binary: &Path) -> Result<()> {
     let scratch = tempfile::Builder::new()
         .prefix("escurel-bench-")
         .tempdir()?;
@@ -140,12 +146,12 @@ async fn starts(
     corpus: &Corpus,
 ) -> Result<(Server, Start)> {
     let begun = Instant::now();
-    let first = Server::start(binary, folder, home)?;
+    let first = Server::start(binary, folder, home, None)?;
     first.ready(Duration::from_secs(900)).await?;
     let first_s = begun.elapsed().as_secs_f64();
     first.stop()?;
     let begun = Instant::now();
-    let server = Server::start(binary, folder, home)?;
+    let server = Server::start(binary, folder, home, None)?;
     server.ready(Duration::from_secs(900)).await?;
     let intact_s = begun.elapsed().as_secs_f64();
     let pages_per_s = corpus.pages as f64 / first_s;
