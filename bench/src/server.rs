@@ -64,6 +64,18 @@ impl Server {
         })
     }
 
+    /// Waits until it accepts connections.
+    pub async fn listening(&self, limit: Duration) -> Result<()> {
+        let begun = Instant::now();
+        while Client::connect(self.port).await.is_err() {
+            if begun.elapsed() > limit {
+                bail!("it does not listen\n{}", self.tail());
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        Ok(())
+    }
+
     /// Waits until `/readyz` answers 200.
     pub async fn ready(&self, limit: Duration) -> Result<()> {
         let begun = Instant::now();

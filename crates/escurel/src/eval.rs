@@ -7,11 +7,10 @@ mod served;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use clap::ArgMatches;
 use escurel_core::Vectors;
-use escurel_search::Embedder;
 use escurel_search::eval::{Collection, Lane, Lanes, measure};
 use escurel_server::boot::{self, Stop};
 use escurel_server::config::Config;
@@ -73,26 +72,16 @@ struct Work<'a> {
     watch: &'a (dyn Fn(&'static str, usize, usize) -> bool + Sync),
 }
 
-/// The model that the settings name, or why there is none.
-fn embedder(config: &Config) -> Result<Result<Arc<dyn Embedder>, String>, Failure> {
-    Ok(match boot::vectors(config)? {
-        Vectors::By(embedder) => Ok(embedder),
-        Vectors::Off(why) => Err(format!(
-            "lexical only: {why}; --model names a folder with a sentence encoder"
-        )),
-    })
-}
-
 /// In this process, each lane alone and fused.
 fn here(work: &Work<'_>) -> Result<report::Measured, Failure> {
     let mut measured = report::Measured::default();
-    let model = embedder(work.config)?;
+    let vectors = boot::vectors(work.config)?;
     let mut lanes = Lanes::index(work.collection, work.watch)?;
     measured.indexed = lanes.indexed();
     let mut ways = vec![Lane::Lexical];
-    match model {
-        Err(why) => measured.notes.push(why),
-        Ok(model) => {
+    match vectors {
+        Vectors::Off(why) => measured.notes.push(words_only(&why)),
+        Vectors::By(model) => {
             let kept = Kept::open(work.config, &mut measured.notes);
             let cache = kept
                 .as_ref()
@@ -108,4 +97,8 @@ fn here(work: &Work<'_>) -> Result<report::Measured, Failure> {
         measured.rows.push(row);
     }
     Ok(measured)
+}
+
+fn words_only(why: &str) -> String {
+    format!("lexical only: {why}; --model names a folder with a sentence encoder")
 }

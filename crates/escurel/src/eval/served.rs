@@ -2,12 +2,12 @@
 //! the tool `search` over HTTP.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use escurel_core::Kb;
+use escurel_core::{Kb, Vectors};
 use escurel_search::Embedder;
 use escurel_search::eval::{Embedding, EvalError, Lane, Row, measure};
 use escurel_search::vectors::Cache;
@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 
 use super::kept::Kept;
 use super::report::Measured;
-use super::{Work, embedder, pages};
+use super::{Work, pages, words_only};
 use crate::failure::Failure;
 
 /// Asked to learn how far the vectors are.
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// First without vectors, then with them.
 pub fn measured(work: &Work<'_>, runtime: &Runtime) -> Result<Measured, Failure> {
     let mut measured = Measured::default();
-    let model = embedder(work.config)?;
+    let vectors = boot::vectors(work.config)?;
     let home = tempfile::Builder::new().prefix("escurel-eval-").tempdir()?;
     let folder = home.path().join("pages");
     pages::write(work, &folder)?;
@@ -43,9 +43,9 @@ pub fn measured(work: &Work<'_>, runtime: &Runtime) -> Result<Measured, Failure>
     measured.rows.push(instance.row(work, Lane::Lexical)?);
     drop(instance);
 
-    match model {
-        Err(why) => measured.notes.push(why),
-        Ok(model) => {
+    match vectors {
+        Vectors::Off(why) => measured.notes.push(words_only(&why)),
+        Vectors::By(model) => {
             let kept = Kept::open(work.config, &mut measured.notes);
             let cache = share(kept.as_ref(), &folder)?;
             let before = vectors_in(&cache, &*model);
@@ -76,7 +76,7 @@ fn settings(config: &Config) -> Config {
 }
 
 /// Where the folder's vectors are kept: what was kept before is there, too.
-fn share(kept: Option<&Kept>, folder: &Path) -> Result<std::path::PathBuf, Failure> {
+fn share(kept: Option<&Kept>, folder: &Path) -> Result<PathBuf, Failure> {
     let cache = folder.join(".escurel").join("cache");
     if let Some(kept) = kept {
         if cache.exists() {
