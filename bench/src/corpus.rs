@@ -228,7 +228,8 @@ fn frontmatter(text: &str) -> (BTreeMap<String, String>, &str) {
     (pairs.collect(), body)
 }
 
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+/// All markdown files below a folder, but those in hidden ones.
+pub fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();

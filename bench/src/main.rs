@@ -6,8 +6,10 @@
 //! put beside that of a bare handler with a body of the same size, same run.
 
 mod bare;
+mod busy;
 mod client;
 mod corpus;
+mod languages;
 mod ops;
 mod report;
 mod rng;
@@ -16,7 +18,7 @@ mod stats;
 mod words;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -24,6 +26,7 @@ use clap::{Parser, Subcommand};
 
 use crate::client::Client;
 use crate::corpus::Corpus;
+use crate::languages::Languages;
 use crate::report::{Report, Start};
 use crate::server::Server;
 
@@ -32,12 +35,11 @@ use crate::server::Server;
     name = "cargo xtask bench",
     about = "Measure the release binary over HTTP"
 )]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 struct Cli {
     #[command(subcommand)]
     role: Option<Role>,
     /// The binary to measure.
-    #[arg(long, required = true)]
+    #[arg(long, global = true)]
     binary: Option<PathBuf>,
     /// Measure on a copy of this folder of markdown.
     #[arg(long, conflicts_with = "generate")]
@@ -45,6 +47,9 @@ struct Cli {
     /// Measure on this many generated pages: 1k, 10k, 100k or a number.
     #[arg(long, default_value = "1k", value_parser = corpus::count)]
     generate: usize,
+    /// Find pages by meaning, too, with the sentence encoder in this folder.
+    #[arg(long)]
+    model: Option<PathBuf>,
     /// Write the figures here as JSON.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -67,6 +72,8 @@ enum Role {
     /// The handler to compare with (started by the bench itself).
     #[command(hide = true)]
     Bare,
+    /// Ask 40 questions in 20 languages, by words and by words and meaning.
+    Languages(Languages),
 }
 
 fn main() -> ExitCode {
@@ -83,16 +90,19 @@ fn run(cli: &Cli) -> Result<()> {
     if matches!(cli.role, Some(Role::Bare)) {
         return bare::serve();
     }
+    let binary = cli.binary.as_deref().context("--binary is needed")?;
+    ensure!(binary.is_file(), "no such binary: {}", binary.display());
     // One thread for the client, so that the server has the other core.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(measure(cli))
+    match &cli.role {
+        Some(Role::Languages(asked)) => runtime.block_on(languages::run(binary, asked)),
+        _ => runtime.block_on(measure(cli, binary)),
+    }
 }
 
-async fn measure(cli: &Cli) -> Result<()> {
-    let binary = cli.binary.as_deref().context("--binary is needed")?;
-    ensure!(binary.is_file(), "no such binary: {}", binary.display());
+async fn measure(cli: &Cli, binary: &Path) -> Result<()> {
     let scratch = tempfile::Builder::new()
         .prefix("escurel-bench-")
         .tempdir()?;
@@ -107,18 +117,24 @@ async fn measure(cli: &Cli) -> Result<()> {
         corpus.bytes as f64 / 1e6
     );
 
-    let (server, start) = starts(binary, &folder, scratch.path(), &corpus).await?;
-    println!(
-        "first serve {:.2} s ({:.0} pages/s), start with an intact index {:.3} s",
-        start.first_s, start.pages_per_s, start.intact_s
-    );
+    let site = Site {
+        binary,
+        folder: &folder,
+        home: scratch.path(),
+        model: cli.model.as_deref(),
+    };
+    let primed = corpus.pages > EMBEDDED && site.prime()?;
+    let (server, start) = starts(&site, &corpus).await?;
+    println!("{}", report::start_line(&start, primed));
     let mut report = drive(cli, &server, &corpus).await?;
     match ops::edits(&server, &folder).await {
         Ok(latency) => report.edit_to_search = latency,
         Err(error) => report.failed("edit on disk to search", &error),
     }
+    report.primed = primed;
     report.finish(start, &corpus, &folder);
     server.stop()?;
+    busy(cli, &site, &corpus, &mut report).await?;
     report.print();
     if let Some(out) = &cli.json {
         std::fs::write(out, serde_json::to_vec_pretty(&report)?)?;
@@ -132,22 +148,59 @@ async fn measure(cli: &Cli) -> Result<()> {
     Ok(())
 }
 
+/// With more pages than these, vectors are made up from those of some.
+const EMBEDDED: usize = 10_000;
+
+/// Where the product runs, and with what.
+struct Site<'a> {
+    binary: &'a Path,
+    folder: &'a Path,
+    home: &'a Path,
+    model: Option<&'a Path>,
+}
+
+impl Site<'_> {
+    fn serve(&self) -> Result<Server> {
+        Server::start(self.binary, self.folder, self.home, self.model)
+    }
+
+    /// Puts vectors there that nobody embedded. False: there are to be none.
+    fn prime(&self) -> Result<bool> {
+        let Some(model) = self.model else {
+            return Ok(false);
+        };
+        let prime = std::env::current_exe()?
+            .with_file_name("examples")
+            .join("prime");
+        let mut command = Command::new(&prime);
+        command.arg(self.folder).arg(model).env("HOME", self.home);
+        let status = command
+            .status()
+            .with_context(|| format!("{} could not be started", prime.display()))?;
+        ensure!(status.success(), "{} failed ({status})", prime.display());
+        busy::forget(self.folder, true)?;
+        Ok(true)
+    }
+}
+
 /// First serve of an unknown folder, then a start that finds its index.
-async fn starts(
-    binary: &Path,
-    folder: &Path,
-    home: &Path,
-    corpus: &Corpus,
-) -> Result<(Server, Start)> {
+async fn starts(site: &Site<'_>, corpus: &Corpus) -> Result<(Server, Start)> {
     let begun = Instant::now();
-    let first = Server::start(binary, folder, home)?;
+    let first = site.serve()?;
     first.ready(Duration::from_secs(900)).await?;
     let first_s = begun.elapsed().as_secs_f64();
+    let vectors_s = match site.model {
+        Some(_) => Some(first.meaningful().await?.as_secs_f64()),
+        None => None,
+    };
     first.stop()?;
     let begun = Instant::now();
-    let server = Server::start(binary, folder, home)?;
+    let server = site.serve()?;
     server.ready(Duration::from_secs(900)).await?;
     let intact_s = begun.elapsed().as_secs_f64();
+    if site.model.is_some() {
+        server.meaningful().await?;
+    }
     let pages_per_s = corpus.pages as f64 / first_s;
     Ok((
         server,
@@ -155,6 +208,7 @@ async fn starts(
             first_s,
             pages_per_s,
             intact_s,
+            vectors_s,
         },
     ))
 }
@@ -186,6 +240,27 @@ async fn drive(cli: &Cli, server: &Server, corpus: &Corpus) -> Result<Report> {
     report.rss_peak = server.resident_peak();
     bare.stop()?;
     Ok(report)
+}
+
+/// The same search, for one client and several, while the server is busy.
+async fn busy(cli: &Cli, site: &Site<'_>, corpus: &Corpus, report: &mut Report) -> Result<()> {
+    let mut ops = ops::all(corpus, cli.seed).into_iter();
+    let Some(op) = ops.find(|op| op.name.starts_with("search") && op.name.contains(&cli.only))
+    else {
+        return Ok(());
+    };
+    let embeds = site.model.is_some() && !report.primed;
+    let span = Duration::from_secs_f64(cli.seconds);
+    for clients in [1, ops::CLIENTS] {
+        busy::forget(site.folder, report.primed)?;
+        let server = site.serve()?;
+        match busy::measure(&server, &op, clients, embeds, span).await {
+            Ok(figures) => report.busy.extend(figures),
+            Err(error) => report.failed("search while busy", &error),
+        }
+        server.stop()?;
+    }
+    Ok(())
 }
 
 /// A connection of its own to a server.

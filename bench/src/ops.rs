@@ -21,12 +21,12 @@ use crate::stats::{Latency, latency};
 /// Different requests of one operation, so that no single answer is measured.
 const VARIANTS: usize = 200;
 const WARM: usize = 50;
-const CLIENTS: usize = 8;
+pub const CLIENTS: usize = 8;
 const EDITS: usize = 20;
 
 pub struct Op {
     pub name: &'static str,
-    requests: Vec<Bytes>,
+    pub requests: Vec<Bytes>,
 }
 
 /// Everything that can be asked about this corpus.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::busy::{self, Busy};
 use crate::corpus::Corpus;
 use crate::stats::Latency;
 
@@ -27,6 +28,8 @@ pub struct Start {
     pub first_s: f64,
     pub pages_per_s: f64,
     pub intact_s: f64,
+    /// From there until every page could be found by meaning.
+    pub vectors_s: Option<f64>,
 }
 
 #[derive(Default, Serialize)]
@@ -38,7 +41,10 @@ pub struct Report {
     /// Load of the machine over the last minute, at the end.
     pub load: f64,
     pub start: Start,
+    /// Vectors were made up from those of some pages.
+    pub primed: bool,
     pub ops: Vec<Figure>,
+    pub busy: Vec<Busy>,
     pub edit_to_search: Latency,
     pub rss_start: u64,
     pub rss_after_mixed: u64,
@@ -73,6 +79,12 @@ impl Report {
     }
 
     pub fn print(&self) {
+        if !self.busy.is_empty() {
+            println!("\nwhile busy                 p50 ms   p95 ms    ops/s");
+        }
+        for figure in &self.busy {
+            println!("{}", busy::line(figure));
+        }
         println!(
             "\nedit on disk to search: p50 {:.1} ms, p95 {:.1} ms ({} edits)",
             self.edit_to_search.p50_ms, self.edit_to_search.p95_ms, self.edit_to_search.n
@@ -95,6 +107,18 @@ impl Report {
         }
         println!("{} cores, load {:.1}", self.cores, self.load);
     }
+}
+
+pub fn start_line(start: &Start, primed: bool) -> String {
+    let vectors = match start.vectors_s {
+        Some(_) if primed => ", vectors made up from those of some pages".to_owned(),
+        Some(seconds) => format!(", vectors {seconds:.1} s later"),
+        None => String::new(),
+    };
+    format!(
+        "first serve {:.2} s ({:.0} pages/s), start with an intact index {:.3} s{vectors}",
+        start.first_s, start.pages_per_s, start.intact_s
+    )
 }
 
 pub const HEAD: &str = "operation                  p50 ms   p95 ms   CPU ms  ops/s 1  ops/s 8     \

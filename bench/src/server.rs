@@ -7,8 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use serde_json::json;
 
-use crate::client::Client;
+use crate::client::{Client, request};
 
 pub struct Server {
     pub port: u16,
@@ -17,8 +18,9 @@ pub struct Server {
 }
 
 impl Server {
-    /// The product on a folder, away from the user's own settings and files.
-    pub fn start(binary: &Path, folder: &Path, home: &Path) -> Result<Self> {
+    /// The product on a folder, away from the user's own settings and files;
+    /// finds pages by meaning, too, if `model` holds a sentence encoder.
+    pub fn start(binary: &Path, folder: &Path, home: &Path, model: Option<&Path>) -> Result<Self> {
         let port = free_port()?;
         let log = home.join("server.log");
         let file = fs::File::create(&log)?;
@@ -29,6 +31,10 @@ impl Server {
                 command.env_remove(&key);
             }
         }
+        match model {
+            Some(dir) => command.env("ESCUREL_EMBEDDING_MODEL_DIR", dir),
+            None => command.env("ESCUREL_EMBEDDING_PROVIDER", "none"),
+        };
         command.env("HOME", home).arg("serve").arg(folder);
         command.args(["--listen", &format!("127.0.0.1:{port}")]);
         command
@@ -58,6 +64,18 @@ impl Server {
         })
     }
 
+    /// Waits until it accepts connections.
+    pub async fn listening(&self, limit: Duration) -> Result<()> {
+        let begun = Instant::now();
+        while Client::connect(self.port).await.is_err() {
+            if begun.elapsed() > limit {
+                bail!("it does not listen\n{}", self.tail());
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        Ok(())
+    }
+
     /// Waits until `/readyz` answers 200.
     pub async fn ready(&self, limit: Duration) -> Result<()> {
         let begun = Instant::now();
@@ -77,6 +95,30 @@ impl Server {
                 bail!("not ready after {} s\n{}", limit.as_secs(), self.tail());
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Waits until every page can be found by meaning, and tells how long it took.
+    pub async fn meaningful(&self) -> Result<Duration> {
+        let begun = Instant::now();
+        let mut client = Client::connect(self.port).await?;
+        let probe = request("search", &json!({"q": "what is this about", "k": 1}));
+        let mut told = Instant::now();
+        loop {
+            let answer = client.call(probe.clone()).await?;
+            let lanes = answer["lanes"].as_array();
+            let lane = lanes.and_then(|lanes| lanes.iter().find(|lane| lane["lane"] == "vector"));
+            let lane = lane.context("no lane for vectors")?;
+            match lane["state"].as_str() {
+                Some("fresh") => return Ok(begun.elapsed()),
+                Some("lagging") => {}
+                _ => bail!("no vectors: {}\n{}", lane["detail"], self.tail()),
+            }
+            if told.elapsed() > Duration::from_secs(10) {
+                told = Instant::now();
+                println!("{}", lane["detail"].as_str().unwrap_or_default());
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
 

@@ -41,7 +41,7 @@ enum Command {
     },
     /// Run the quick checks alone: format and lints.
     Check,
-    /// Measure the release binary: `--corpus DIR | --generate 1k|10k|100k`, `--json OUT`.
+    /// Measure the release binary: `--corpus DIR | --generate 1k|10k|100k`, `--model DIR`, `--json OUT`.
     Bench {
         /// Everything after `bench` goes to the bench as it stands.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -87,7 +87,8 @@ fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Bench { args } => {
             duckdb::setup(&places)?;
-            cmd::run(&mut cmd::build(&places, &["escurel-bench", "escurel"]))?;
+            let mut build = cmd::build(&places, &["escurel-bench", "escurel"]);
+            cmd::run(build.args(["--example", "prime"]))?;
             let mut bench = std::process::Command::new(places.release("escurel-bench"));
             cmd::become_it(bench.arg("--binary").arg(places.binary()).args(args))
         }

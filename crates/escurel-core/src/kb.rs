@@ -95,7 +95,8 @@ impl OpenOptions {
     }
 }
 
-fn default_cache_home() -> PathBuf {
+/// The user's cache folder.
+pub fn default_cache_home() -> PathBuf {
     let from_env = |name: &str| {
         let value = std::env::var_os(name).filter(|value| !value.is_empty());
         value.map(PathBuf::from)

@@ -27,7 +27,7 @@ mod verify;
 mod view;
 mod write;
 
-pub use kb::{Core, FAILPOINTS, Kb, OpenOptions};
+pub use kb::{Core, FAILPOINTS, Kb, OpenOptions, default_cache_home};
 pub use maintain::Chore;
 pub use meaning::Vectors;
 pub use refusal::{Audience, Code, Refusal, Result};

@@ -12,6 +12,7 @@ mod audience;
 mod census;
 mod dates;
 mod embed;
+pub mod eval;
 mod house;
 mod index;
 mod lanes;

@@ -24,6 +24,7 @@ use crate::config::Config;
 use crate::http::{self, App, Guard, Limits};
 pub use accept::{serve_tcp, serve_unix};
 pub use seed::seed;
+pub use vectors::vectors;
 pub use socket::{LocalSocket, connect};
 pub use stop::Stop;
 
@@ -128,7 +129,7 @@ pub fn open(config: &Config, folder: &Path) -> Result<Arc<Kb>, Refusal> {
         seed(from, folder, config.tenant.as_deref().unwrap_or("default"))?;
     }
     let options = OpenOptions {
-        vectors: vectors::vectors(config)?,
+        vectors: vectors(config)?,
         ..options(config, folder)?
     };
     Kb::open(folder, options)

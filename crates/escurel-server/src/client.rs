@@ -1,14 +1,18 @@
-//! Talking to the owner of a folder over its Unix socket.
+//! Talking to a server: to the owner of a folder over its Unix socket, to
+//! others over the network.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
+use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response, header};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 
 use crate::boot::connect;
 
@@ -47,15 +51,22 @@ async fn exchange(
     socket: &Path,
     mut request: Request<Full<Bytes>>,
 ) -> Result<Response<Incoming>, Unreachable> {
-    let stream = connect(socket).await?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    let mut sender = speak(connect(socket).await?).await?;
+    let host = header::HeaderValue::from_static("localhost");
+    request.headers_mut().insert(header::HOST, host);
+    Ok(sender.send_request(request).await?)
+}
+
+async fn speak<S>(stream: S) -> Result<SendRequest<Full<Bytes>>, Unreachable>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
         // Its failure also fails the request, which reports it.
         let _ = connection.await;
     });
-    let host = header::HeaderValue::from_static("localhost");
-    request.headers_mut().insert(header::HOST, host);
-    Ok(sender.send_request(request).await?)
+    Ok(sender)
 }
 
 /// Sends one request and reads the whole answer.
@@ -63,4 +74,31 @@ pub async fn post(socket: &Path, path: &str, body: Bytes) -> Result<(u16, Bytes)
     let response = send(socket, path, body).await?;
     let status = response.status().as_u16();
     Ok((status, response.into_body().collect().await?.to_bytes()))
+}
+
+/// A connection over the network that stays open from call to call.
+pub struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    address: SocketAddr,
+}
+
+impl Connection {
+    pub async fn open(address: SocketAddr) -> Result<Connection, Unreachable> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let sender = speak(stream).await?;
+        Ok(Connection { sender, address })
+    }
+
+    /// Sends one request and reads the whole answer.
+    pub async fn post(&mut self, path: &str, body: Bytes) -> Result<(u16, Bytes), Unreachable> {
+        let request = Request::post(path)
+            .header(header::HOST, self.address.to_string())
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body))?;
+        self.sender.ready().await?;
+        let response = self.sender.send_request(request).await?;
+        let status = response.status().as_u16();
+        Ok((status, response.into_body().collect().await?.to_bytes()))
+    }
 }

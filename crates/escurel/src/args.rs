@@ -46,6 +46,7 @@ pub fn command() -> Command {
         journal(),
         confirm_deletions(),
         model(),
+        eval(),
     ]);
     let root = root.subcommands(
         escurel_tools::commands(Catalog::standard())
@@ -236,6 +237,57 @@ fn model() -> Command {
         .about("The sentence encoder by which pages are found by meaning")
         .subcommand_required(true)
         .subcommands([pull, status])
+}
+
+fn eval() -> Command {
+    let model = KEYS.iter().find(|key| key.name == "embedding_model_dir");
+    let model = model.map(|key| setting(key).long("model").value_name("DIR"));
+    Command::new("eval")
+        .about("Measure how well search ranks, on a labelled collection")
+        .long_about(
+            "Measures how well search ranks, on a labelled collection: nDCG@10, recall, MRR@10 and latency, by words \
+             (lexical), by meaning (vector) and by both (hybrid).\n\n\
+             DIR has the BEIR layout, each file as it is or compressed (.gz):\n  \
+             corpus.jsonl      {\"_id\": \"d1\", \"title\": \"...\", \"text\": \"...\"}\n  \
+             queries.jsonl     {\"_id\": \"q1\", \"text\": \"...\"}\n  \
+             qrels/SPLIT.tsv   query-id, corpus-id and score, with tabs between them; above zero is relevant\n\n\
+             Vectors are kept in the user's cache folder, so that the next run is quick. Nothing else is written.",
+        )
+        .after_help(
+            "Examples:\n  escurel eval ~/beir/scifact\n  escurel eval ~/beir/scifact --split train --json\n  \
+             escurel eval ~/beir/scifact --model ~/models/minilm --through-server",
+        )
+        .arg(
+            Arg::new("dir")
+                .value_name("DIR")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .value_hint(ValueHint::DirPath)
+                .help("Folder of the collection"),
+        )
+        .arg(
+            Arg::new("split")
+                .long("split")
+                .value_name("NAME")
+                .default_value("test")
+                .help("Which judgements: qrels/NAME.tsv"),
+        )
+        .arg(
+            Arg::new("k")
+                .long("k")
+                .value_name("N")
+                .default_value("100")
+                .value_parser(value_parser!(u16).range(10..=200))
+                .help("Documents that each query asks for; recall is taken of these"),
+        )
+        .args(model)
+        .arg(
+            Arg::new("through-server")
+                .long("through-server")
+                .action(ArgAction::SetTrue)
+                .help("Write the documents as pages, serve them, and ask the tool search over HTTP"),
+        )
+        .arg(json())
 }
 
 fn completions() -> Command {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use escurel_core::{Audience, Code, Refusal};
 use escurel_fetch::FetchError;
+use escurel_search::eval::EvalError;
 use escurel_server::boot::BindError;
 use escurel_server::client::Unreachable;
 use escurel_server::config::ConfigError;
@@ -23,6 +24,8 @@ const REFUSED: u8 = 1;
 const USAGE: u8 = 2;
 /// Nobody answers, or the disk does not.
 const UNAVAILABLE: u8 = 3;
+/// As shells have it for what Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
 
 impl Failure {
     pub fn usage(message: impl Into<String>) -> Failure {
@@ -113,6 +116,22 @@ impl From<BindError> for Failure {
 impl From<Unreachable> for Failure {
     fn from(error: Unreachable) -> Failure {
         Failure::unavailable(format!("unavailable: {error}. Repeat the command."))
+    }
+}
+
+impl From<EvalError> for Failure {
+    fn from(error: EvalError) -> Failure {
+        let exit = match error {
+            EvalError::Stopped => INTERRUPTED,
+            EvalError::Missing { .. } | EvalError::Invalid { .. } | EvalError::Empty { .. } => {
+                USAGE
+            }
+            EvalError::Search(_) | EvalError::Embed(_) => UNAVAILABLE,
+        };
+        Failure {
+            exit,
+            message: error.to_string(),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod args;
 mod banner;
 mod call;
 mod demo;
+mod eval;
 mod failure;
 mod folder;
 mod mcp;
@@ -58,6 +59,7 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         "confirm-deletions" => upkeep::confirm_deletions(config, given),
         "model" => model::run(&config, given),
         "journal" => upkeep::journal(config, given),
+        "eval" => eval::run(&config, given),
         _ => tool::run(config, name, given),
     }
 }

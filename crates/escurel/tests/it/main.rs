@@ -5,6 +5,7 @@
 mod clients;
 mod command_line;
 mod model;
+mod eval;
 mod serve;
 mod stdio;
 mod support;
