@@ -83,6 +83,7 @@ fn what_cannot_be_measured_is_told() {
     );
     refused(&[path, "--k", "5"], "5 is not in 10..=200");
     refused(&["nowhere"], "eval_missing: nowhere/corpus.jsonl: ");
+    std::fs::write(dir.join("qrels/test.tsv"), QRELS).unwrap();
     refused(&[path, "--model", "nowhere"], "embedding_model_dir");
     std::fs::write(
         dir.join("queries.jsonl"),
