@@ -75,10 +75,7 @@ impl Core {
             }
         }
         builtin::settle(&mut state);
-        Ok(View {
-            past: Some(past),
-            ..View::new(&state, now.text.with(docs)?)
-        })
+        Ok(View::new(&state, now.text.with(docs)?).of_then(past))
     }
 
     /// `None`: its text was erased since.

@@ -61,6 +61,12 @@ impl View {
         }
     }
 
+    /// This is an earlier state.
+    pub fn of_then(mut self, past: Past) -> View {
+        self.past = Some(past);
+        self
+    }
+
     /// All pages in the order of their paths; sorted at most once a view.
     pub fn by_path(&self) -> &[PageNo] {
         self.by_path.get_or_init(|| {

@@ -24,9 +24,9 @@ use crate::config::Config;
 use crate::http::{self, App, Guard, Limits};
 pub use accept::{serve_tcp, serve_unix};
 pub use seed::seed;
-pub use vectors::vectors;
 pub use socket::{LocalSocket, connect};
 pub use stop::Stop;
+pub use vectors::vectors;
 
 /// Why nothing listens.
 #[derive(Debug, thiserror::Error)]

@@ -172,8 +172,7 @@ fn what_was_meant_then_is_found_without_embedding_it_again() {
     let model = Thesaurus::named("one");
     let kb = open(&vault, &model);
     settled(&kb);
-    let before = jiff::Timestamp::now().to_string();
-    std::thread::sleep(std::time::Duration::from_millis(5));
+    let before = now();
     vault.write("garage.md", "# Garage\n\nOld paint.\n");
     eventually("the edit is taken up", || {
         found(&kb, "automobile").is_empty() || {

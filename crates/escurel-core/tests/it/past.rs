@@ -23,15 +23,6 @@ fn paths(answer: &SearchAnswer) -> Vec<&str> {
     hits.map(|hit| hit.page.page_id.as_str()).collect()
 }
 
-/// An instant between what was written before and what is written after.
-fn now() -> String {
-    let gap = std::time::Duration::from_millis(15);
-    std::thread::sleep(gap);
-    let now = jiff::Timestamp::now().to_string();
-    std::thread::sleep(gap);
-    now
-}
-
 #[test]
 fn what_stood_then_is_found_and_nothing_else() {
     let vault = Vault::new(&[

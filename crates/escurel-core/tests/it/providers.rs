@@ -75,7 +75,7 @@ fn another_model_or_length_embeds_every_text_anew_and_the_old_one_none() {
         let asked = server.requests().split_off(before);
         let texts = asked.iter().map(inputs).sum::<usize>();
         assert_eq!(status(&kb).embedded, texts as u64);
-        assert!(search(&kb, "renewal").hits[0].similarity.unwrap() > 0.9);
+        assert!(search(&kb, "renewal").hits[0].why.similarity.unwrap() > 0.9);
         kb.close();
         texts
     };
@@ -130,7 +130,7 @@ fn a_provider_that_is_busy_is_asked_again() {
     kb.watch_vectors(&mut |vectors| most = most.max(vectors.waiting));
     assert_eq!((status(&kb).state, status(&kb).waiting), ("fresh", 0));
     assert!(most >= PAGES.len() as u64);
-    assert!(search(&kb, "renewal").hits[0].similarity.is_some());
+    assert!(search(&kb, "renewal").hits[0].why.similarity.is_some());
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_query_that_found_nobody_spares_the_next_ones_the_wait() {
     });
     let kb = open(&vault, &server, "one", 8);
     settled(&kb);
-    assert!(search(&kb, "renewal").hits[0].similarity.is_some());
+    assert!(search(&kb, "renewal").hits[0].why.similarity.is_some());
     assert_eq!(search(&kb, "bread").lanes[1].state, "off");
     let before = server.requests().len();
     for query in ["bread", "salt"] {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use escurel_access::Caller;
 use escurel_core::api::*;
 use escurel_core::{Kb, OpenOptions};
+use escurel_store::Env;
 
 pub struct Vault {
     pub dir: tempfile::TempDir,
@@ -167,4 +168,15 @@ pub fn copy_tree(from: &Path, to: &Path) {
             fs::copy(item.path(), target).unwrap();
         }
     }
+}
+
+/// This instant, as callers write it; nothing else happens in it.
+pub fn now() -> String {
+    let gap = Duration::from_millis(15);
+    std::thread::sleep(gap);
+    let micros = Env::system().clock.now_micros();
+    std::thread::sleep(gap);
+    jiff::Timestamp::from_microsecond(micros)
+        .unwrap()
+        .to_string()
 }

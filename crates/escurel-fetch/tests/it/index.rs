@@ -22,7 +22,7 @@ fn every_form_of_a_listing_is_read() {
             _ => index(request),
         });
         assert_eq!(
-            place.from_index(&server.url("/simple/")).unwrap(),
+            place.pull_from(&server.url("/simple/")).unwrap(),
             Outcome::Placed
         );
         let asked = server.requests();
@@ -42,7 +42,7 @@ fn addresses_are_meant_from_where_the_index_led() {
     let there = far.url("/simple/a-tiny-model/");
     let near = TestServer::start(move |_| Reply::status(302).header("location", &there));
     assert_eq!(
-        place.from_index(&near.url("/deep/down/simple")).unwrap(),
+        place.pull_from(&near.url("/deep/down/simple")).unwrap(),
         Outcome::Placed
     );
     assert_eq!(near.requests()[0].path, "/deep/down/simple/a-tiny-model/");
@@ -53,7 +53,7 @@ fn what_is_wrong_with_an_index_is_said_without_its_password() {
     let place = Place::new();
     let gone = TestServer::start(|_| Reply::status(404)).url("/simple");
     let check = |index: &str, code: &str| {
-        let error = place.from_index(index).unwrap_err().to_string();
+        let error = place.pull_from(index).unwrap_err().to_string();
         assert!(error.starts_with(code), "{index}: {error}");
         assert!(
             error.contains("index") && !error.contains("secret"),

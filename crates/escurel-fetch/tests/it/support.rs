@@ -67,7 +67,7 @@ impl Place {
         pull.run(told)
     }
 
-    pub fn from_index(&self, index: &str) -> Result<Outcome, FetchError> {
+    pub fn pull_from(&self, index: &str) -> Result<Outcome, FetchError> {
         self.pull(Source::Index(index), Existing::Replace)
     }
 

@@ -33,7 +33,7 @@ fn what_was_fetched_is_there_alone_and_not_fetched_again() {
     assert_eq!(steps.last(), Some(&Step::Unpacking));
     let asked = server.requests().len();
     assert_eq!(
-        place.from_index(&server.url("/simple")).unwrap(),
+        place.pull_from(&server.url("/simple")).unwrap(),
         Outcome::WasThere
     );
     assert_eq!(server.requests().len(), asked);
@@ -50,7 +50,7 @@ fn a_download_that_breaks_off_goes_on_from_there() {
         Some(_) => ranged(request, &wheel),
     });
     assert_eq!(
-        place.from_index(&server.url("/simple")).unwrap(),
+        place.pull_from(&server.url("/simple")).unwrap(),
         Outcome::Placed
     );
     let asked = server.requests();
@@ -72,7 +72,7 @@ fn what_an_ended_process_left_is_continued() {
         std::fs::write(place.part(), left).unwrap();
         let before = server.requests().len();
         assert_eq!(
-            place.from_index(&server.url("/simple")).unwrap(),
+            place.pull_from(&server.url("/simple")).unwrap(),
             Outcome::Placed
         );
         let asked = server.requests().split_off(before);
@@ -98,7 +98,7 @@ fn a_server_that_cannot_continue_sends_it_all_again() {
         }
     });
     assert_eq!(
-        place.from_index(&server.url("/simple")).unwrap(),
+        place.pull_from(&server.url("/simple")).unwrap(),
         Outcome::Placed
     );
 }
@@ -110,7 +110,7 @@ fn a_damaged_beginning_is_fetched_anew_once() {
     std::fs::create_dir_all(place.dir()).unwrap();
     std::fs::write(place.part(), [1; 50]).unwrap();
     assert_eq!(
-        place.from_index(&server.url("/simple")).unwrap(),
+        place.pull_from(&server.url("/simple")).unwrap(),
         Outcome::Placed
     );
     assert_eq!(place.state(), State::Intact);
@@ -127,7 +127,7 @@ fn other_bytes_are_not_placed() {
         false => listing(name),
     });
     let error = place
-        .from_index(&server.url("/simple"))
+        .pull_from(&server.url("/simple"))
         .unwrap_err()
         .to_string();
     assert!(
@@ -140,7 +140,7 @@ fn other_bytes_are_not_placed() {
         false => listing(name),
     });
     let error = place
-        .from_index(&longer.url("/simple"))
+        .pull_from(&longer.url("/simple"))
         .unwrap_err()
         .to_string();
     assert!(error.contains("it has 70000 bytes"), "{error}");
@@ -156,7 +156,7 @@ fn endless_trouble_ends_and_keeps_what_came() {
         Some(_) => Reply::status(503),
     });
     let error = place
-        .from_index(&server.url("/simple"))
+        .pull_from(&server.url("/simple"))
         .unwrap_err()
         .to_string();
     assert!(error.starts_with("model_interrupted: "), "{error}");
@@ -174,7 +174,7 @@ fn two_at_once_fetch_it_once() {
     });
     let url = server.url("/simple");
     let outcomes = std::thread::scope(|scope| {
-        let pulls = [(); 4].map(|()| scope.spawn(|| place.from_index(&url).unwrap()));
+        let pulls = [(); 4].map(|()| scope.spawn(|| place.pull_from(&url).unwrap()));
         pulls.map(|pull| pull.join().unwrap())
     });
     let placed = outcomes.iter().filter(|o| **o == Outcome::Placed).count();

@@ -17,6 +17,8 @@ use crate::vectors::{Code, Near, Snapshot};
 const LEXICAL: f32 = 0.35;
 const COVERAGE: f32 = 0.30;
 const MEANING: f32 = 0.60;
+/// What words count that are only like those of the query, beside a meaning.
+const APPROXIMATE: f32 = 0.5;
 /// What the better neighbour of a unit lends to it.
 const NEIGHBOUR: f32 = 0.15;
 /// The constant of reciprocal rank fusion.
@@ -125,9 +127,9 @@ fn weigh(ranked: &mut [Ranked], trust: f32) {
     for ranked in ranked {
         let why = &ranked.why;
         let part = |value: Option<f32>| value.unwrap_or(0.0).max(0.0);
-        ranked.score = LEXICAL * part(why.lexical_score) / words
-            + COVERAGE * part(why.coverage)
-            + MEANING * trust * part(why.similarity) / meaning;
+        let by_words = LEXICAL * part(why.lexical_score) / words + COVERAGE * part(why.coverage);
+        let by_words = by_words * if why.approximate { APPROXIMATE } else { 1.0 };
+        ranked.score = by_words + MEANING * trust * part(why.similarity) / meaning;
     }
 }
 

@@ -298,7 +298,7 @@ struct Longest;
 impl Reranker for Longest {
     fn judge(&self, _: &str, texts: &[&str]) -> Result<Vec<f32>, EmbedError> {
         if texts.iter().any(|text| text.contains("broken")) {
-            return Err(EmbedError::Retry("asleep".into()));
+            return Err(EmbedError::retry("asleep"));
         }
         Ok(texts.iter().map(|text| text.len() as f32).collect())
     }

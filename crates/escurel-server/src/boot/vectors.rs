@@ -37,10 +37,7 @@ fn remote(config: &Config) -> RemoteSettings {
 fn by<E: Embedder>(embedder: Result<E, SettingsError>) -> Result<Vectors, Refusal> {
     match embedder {
         Ok(embedder) => Ok(Vectors::By(Arc::new(embedder))),
-        Err(error) => {
-            let refusal = Refusal::new(Code::SettingInvalid, error.to_string());
-            Err(refusal.at(error.field))
-        }
+        Err(error) => Err(invalid(error.field, &error.to_string())),
     }
 }
 
@@ -54,10 +51,11 @@ fn local(config: &Config) -> Result<Vectors, Refusal> {
     }
     match Local::open(&dir) {
         Ok(local) => Ok(Vectors::By(Arc::new(local))),
-        Err(error) if named => {
-            let refusal = Refusal::new(Code::SettingInvalid, format!("{error}."));
-            Err(refusal.at("embedding_model_dir"))
-        }
+        Err(error) if named => Err(invalid("embedding_model_dir", &format!("{error}."))),
         Err(error) => Ok(Vectors::Off(format!("{error}: run `escurel model pull`"))),
     }
+}
+
+fn invalid(setting: &str, why: &str) -> Refusal {
+    Refusal::new(Code::SettingInvalid, format!("{setting}: {why}")).at(setting)
 }

@@ -4,8 +4,8 @@
 
 mod clients;
 mod command_line;
-mod model;
 mod eval;
+mod model;
 mod serve;
 mod stdio;
 mod support;
