@@ -73,6 +73,8 @@ impl Client {
             .content_type("application/json")
             .config()
             .timeout_global(Some(within))
+            // A redirect is an answer like others: the key goes nowhere else.
+            .max_redirects(0)
             .build();
         if let Some((name, value)) = secret {
             let bad = |_| Unanswered(format!("the key cannot be sent in the header {name}"));

@@ -26,7 +26,7 @@ use crate::view::{Layer, View, docs_with};
 
 use fuse::Ranked;
 pub use fuse::Why;
-use plan::{Plan, Reach};
+use plan::Plan;
 
 /// A unit that the lexical lane has found.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,15 +123,15 @@ fn gather(
     let mut lists = Vec::new();
     let mut weights = Weights::new();
     for (number, parsed) in parsed.iter().enumerate() {
-        let plan = Plan::new(fields, scope, parsed, query.only_page, Reach::Unknown)?;
+        let plan = Plan::new(fields, scope, parsed, query.only_page)?;
         for note in plan.notes() {
             if !notes.contains(&note) {
                 notes.push(note);
             }
         }
-        let words = words::best(fields, scope, parsed, &plan, query, k)?;
-        weights.extend(words.weights);
-        let ranked = fuse::lexical(words.found, plan.rarity());
+        weights.extend(plan.weights());
+        let found = words::best(scope.view(), &plan, query, k)?;
+        let ranked = fuse::lexical(found, plan.rarity());
         lists.push(rank(scope.view(), &plan, query, number, ranked, k)?);
     }
     Ok((lists, weights))

@@ -37,15 +37,6 @@ const LONGEST: u8 = 255;
 /// The words of a query that others may stand for.
 const MAX_LOOSE: usize = 8;
 
-/// How far a plan goes beyond the words as they are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Others stand for words that no text has.
-    Unknown,
-    /// Others stand for every word.
-    All,
-}
-
 pub(super) struct PlanTerm {
     /// As it is written, and what may stand for it.
     pub words: Vec<String>,
@@ -80,8 +71,6 @@ pub(super) struct Plan {
     shortened: bool,
     /// Words as typed that no text has and others stand for.
     replaced: Vec<String>,
-    /// Others could stand for more words.
-    pub can_widen: bool,
     statistics: Statistics,
 }
 
@@ -131,7 +120,6 @@ impl Plan {
         scope: &Scope,
         parsed: &Parsed,
         only_page: Option<u32>,
-        reach: Reach,
     ) -> tantivy::Result<Plan> {
         let statistics = Statistics {
             totals: scope.totals().clone(),
@@ -149,7 +137,6 @@ impl Plan {
             nothing: parsed.terms.is_empty() && !parsed.filters(),
             shortened: false,
             replaced: Vec::new(),
-            can_widen: false,
             statistics,
         };
         let mut loose = 0;
@@ -157,11 +144,10 @@ impl Plan {
             let mut term = plan.term(fields, scope, asked)?;
             let unknown = term.places.is_empty();
             let may = (asked.edits > 0 || asked.end != End::Closed) && loose < MAX_LOOSE;
-            if may && (unknown || reach == Reach::All || asked.end == End::Asked) {
+            if may && (unknown || asked.end == End::Asked) {
                 loose += 1;
-                plan.loosen(fields, scope, asked, reach, &mut term)?;
+                plan.loosen(fields, scope, asked, &mut term)?;
             }
-            plan.can_widen |= may && !unknown;
             plan.terms.push(term);
         }
         let keep = plan.rarest();
@@ -199,7 +185,6 @@ impl Plan {
         fields: &Fields,
         scope: &Scope,
         asked: &Asked,
-        reach: Reach,
         term: &mut PlanTerm,
     ) -> tantivy::Result<()> {
         let unknown = term.places.is_empty();
@@ -211,9 +196,8 @@ impl Plan {
             let weight = if meant { 1.0 } else { BEGUN };
             most = self.add_places(fields, scope, term, &begun, weight, meant)?;
         }
-        if begun.is_empty() || reach == Reach::All {
+        if begun.is_empty() && unknown {
             let similar = spelling::similar(fields, scope, asked)?;
-            let similar: Vec<String> = similar.into_iter().filter(|w| !begun.contains(w)).collect();
             most = most.max(self.add_places(fields, scope, term, &similar, SIMILAR, false)?);
         }
         if unknown && !term.places.is_empty() {
@@ -378,28 +362,11 @@ impl Plan {
 
     /// The least that a unit with one of the words as written can score.
     pub fn least(&self) -> Option<Parts> {
-        self.least_of(|place| place.exact, 1.0)
-    }
-
-    /// The least that a unit scores that only has words like them.
-    pub fn least_like(&self) -> Option<Parts> {
-        let least = self.least_of(|place| !place.exact, REPLACED)?;
-        let Some(floor) = self.least() else {
-            return Some(least);
-        };
-        let scale = floor.scale(self.most_like());
-        Some(Parts {
-            words: scale * least.words,
-            coverage: scale * least.coverage,
-        })
-    }
-
-    fn least_of(&self, counts: impl Fn(&Place) -> bool, share: Score) -> Option<Parts> {
         let mut least: Option<Parts> = None;
         for term in &self.terms {
-            for place in term.places.iter().filter(|place| counts(place)) {
+            for place in term.places.iter().filter(|place| place.exact) {
                 let words = place.weight * place.bm25.score(LONGEST, 1);
-                let coverage = share * term.idf * term.count;
+                let coverage = term.idf * term.count;
                 least = Some(match least {
                     None => Parts { words, coverage },
                     Some(least) => Parts {

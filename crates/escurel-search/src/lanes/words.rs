@@ -1,59 +1,19 @@
 //! The lane by words: units that have the words as they are written come first,
 //! then those that only have words like them.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
-use super::plan::{Parts, Plan, Reach};
+use super::plan::{Parts, Plan};
 use super::pool::Pool;
 use super::{FUSED, Found, rescore};
 use crate::api::{Query, SearchError};
-use crate::audience::Scope;
-use crate::query::Parsed;
-use crate::schema::Fields;
 use crate::view::View;
 
 /// Units that compete for the exact score, beyond those asked for.
 const MARGIN: usize = 60;
 
-/// What the lane has to say of one text.
-pub(super) struct Words {
-    /// Best first.
-    pub found: Vec<Found>,
-    /// Of the words to highlight.
-    pub weights: HashMap<String, f32>,
-}
-
-/// The best units, deep enough for `k` hits if so many exist. Where the words as
-/// written find fewer, words that are like them find more.
+/// The best units, deep enough for `k` hits if so many exist.
 pub(super) fn best(
-    fields: &Fields,
-    scope: &Scope,
-    parsed: &Parsed,
-    plan: &Plan,
-    query: &Query<'_>,
-    k: usize,
-) -> Result<Words, SearchError> {
-    let view = scope.view();
-    let mut weights: HashMap<String, f32> = plan.weights().collect();
-    let mut found = of_plan(view, plan, query, k)?;
-    if plan.can_widen && count(&found, query.by_page) < k {
-        let wide = Plan::new(fields, scope, parsed, query.only_page, Reach::All)?;
-        if wide.is_loose() {
-            let known: HashSet<_> = found.iter().map(|found| (found.key, found.unit)).collect();
-            let mut more = of_plan(view, &wide, query, k)?;
-            more.retain(|more| !known.contains(&(more.key, more.unit)));
-            let floor = plan.least_like().or(plan.least());
-            put_below(floor, wide.most_like(), &mut more);
-            found.append(&mut more);
-            for (word, weight) in wide.weights() {
-                weights.entry(word).or_insert(weight);
-            }
-        }
-    }
-    Ok(Words { found, weights })
-}
-
-fn of_plan(
     view: &View,
     plan: &Plan,
     query: &Query<'_>,
@@ -109,7 +69,6 @@ fn put_below(floor: Option<Parts>, most: Parts, rest: &mut [Found]) {
     let Some(floor) = floor else { return };
     let scale = floor.scale(most);
     for found in rest {
-        found.exact = false;
         found.score *= scale;
         found.coverage *= scale;
     }

@@ -123,7 +123,7 @@ fn shorter_vectors_are_asked_for_where_the_model_makes_longer_ones() {
         assert_eq!(embedder.dimensions(), dimensions);
         let vectors = document(&embedder, &["text"]).unwrap();
         assert_eq!(vectors[0].len(), dimensions);
-        assert!((length(&vectors[0]) - 1.0).abs() < 1e-6);
+        assert!((length(&vectors[0]) - 1.0).abs() < 1e-5);
     }
 }
 
@@ -142,7 +142,7 @@ fn gemini_is_told_what_texts_are_for() {
     assert_eq!(gemini.id(), "gemini:gemini-embedding-001@768");
     let vectors = document(&gemini, &["a", "b"]).unwrap();
     assert_eq!(vectors.len(), 2);
-    assert!((length(&vectors[1]) - 1.0).abs() < 1e-6);
+    assert!((length(&vectors[1]) - 1.0).abs() < 1e-5);
     gemini.embed(&["q"], Purpose::Query).unwrap();
     let asked = server.requests();
     assert_eq!(
