@@ -86,9 +86,9 @@ impl Shown {
 
     pub fn at(&mut self, what: &'static str, done: u64, total: u64) {
         if let Some(bar) = &self.bar {
-            bar.set_message(what);
             bar.set_length(total);
             bar.set_position(done);
+            bar.set_message(what);
         } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
             let (done, total) = (self.unit.of(done), self.unit.of(total));

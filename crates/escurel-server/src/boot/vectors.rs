@@ -37,7 +37,11 @@ fn remote(config: &Config) -> RemoteSettings {
 fn by<E: Embedder>(embedder: Result<E, SettingsError>) -> Result<Vectors, Refusal> {
     match embedder {
         Ok(embedder) => Ok(Vectors::By(Arc::new(embedder))),
-        Err(error) => Err(invalid(error.field, &error.to_string())),
+        Err(error) => {
+            // It begins with the field's name.
+            let refusal = Refusal::new(Code::SettingInvalid, error.to_string());
+            Err(refusal.at(error.field))
+        }
     }
 }
 
