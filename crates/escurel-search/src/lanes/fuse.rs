@@ -5,7 +5,7 @@
 //! split of scifact. Several texts are joined by reciprocal rank. Pure: what it
 //! gets decides what comes out.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use tantivy::DocAddress;
 
 use super::{Found, better_first};
@@ -23,8 +23,6 @@ const APPROXIMATE: f32 = 0.5;
 const NEIGHBOUR: f32 = 0.15;
 /// The constant of reciprocal rank fusion.
 const RRF: f32 = 60.0;
-/// What a page's second best unit adds to its score, as a share of it.
-const SECOND_UNIT: f32 = 0.1;
 
 /// A unit in a ranking, with why it stands there.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,12 +79,14 @@ pub(super) fn lexical(found: Vec<Found>, rarity: f32) -> Vec<Ranked> {
     found.into_iter().enumerate().map(ranked).collect()
 }
 
-/// Both lanes of one text, best first.
+/// Both lanes of one text, best first. Of pages, each counts by its best unit:
+/// what neighbours lend would favour long ones.
 pub(super) fn blend(
     lexical: Vec<Ranked>,
     near: &[Near],
     vector: &QueryVector,
     snapshot: &Snapshot,
+    by_page: bool,
 ) -> Vec<Ranked> {
     let mut all: HashMap<(Key, u32), Ranked> = HashMap::with_capacity(lexical.len() + near.len());
     for ranked in lexical {
@@ -113,7 +113,9 @@ pub(super) fn blend(
             .or_else(|| snapshot.similarity(&code, ranked.key.0, ranked.key.1, ranked.unit));
     }
     weigh(&mut ranked, vector.trust.clamp(0.0, 1.0));
-    lend(&mut ranked);
+    if !by_page {
+        lend(&mut ranked);
+    }
     ranked.sort_unstable_by(Ranked::order);
     ranked
 }
@@ -147,25 +149,11 @@ fn lend(ranked: &mut [Ranked]) {
     }
 }
 
-/// One entry per page, from entries in order.
-pub(super) fn best_of_pages(ranked: Vec<Ranked>) -> Vec<Ranked> {
-    let mut place: HashMap<u32, (usize, bool)> = HashMap::new();
-    let mut pages: Vec<Ranked> = Vec::new();
-    for ranked in ranked {
-        match place.get_mut(&ranked.key.0) {
-            None => {
-                place.insert(ranked.key.0, (pages.len(), false));
-                pages.push(ranked);
-            }
-            Some((index, seconded)) if !*seconded => {
-                *seconded = true;
-                pages[*index].score += SECOND_UNIT * ranked.score;
-            }
-            Some(_) => {}
-        }
-    }
-    pages.sort_unstable_by(Ranked::order);
-    pages
+/// The best entry of each page, from entries in order.
+pub(super) fn best_of_pages(mut ranked: Vec<Ranked>) -> Vec<Ranked> {
+    let mut seen = HashSet::new();
+    ranked.retain(|ranked| seen.insert(ranked.key.0));
+    ranked
 }
 
 /// One list as it is; several by reciprocal rank.
@@ -247,13 +235,20 @@ mod tests {
             &[near(3, 0, 0.9)],
             &trusted(1.0),
             &index.snapshot(),
+            false,
         );
         let pages: Vec<u32> = ranked.iter().map(|ranked| ranked.key.0).collect();
         // Page 1 has the words and, looked up, a similarity; page 3 the meaning only.
         assert_eq!(pages, [1, 3, 2]);
         assert!((ranked[0].why.similarity.unwrap() - 0.6).abs() < 0.02);
         assert_eq!((ranked[1].why.vector_rank, ranked[1].at), (Some(1), None));
-        let alone = blend(words, &[near(3, 0, 0.9)], &trusted(0.0), &index.snapshot());
+        let alone = blend(
+            words,
+            &[near(3, 0, 0.9)],
+            &trusted(0.0),
+            &index.snapshot(),
+            false,
+        );
         assert_eq!(alone[2].key.0, 3);
         assert_eq!(alone[2].score, 0.0);
     }
@@ -269,7 +264,10 @@ mod tests {
             ],
             1.0,
         );
-        let ranked = blend(words, &[], &trusted(1.0), &index);
+        let pages = blend(words.clone(), &[], &trusted(1.0), &index, true);
+        let order: Vec<(u32, u32)> = pages.iter().map(|r| (r.key.0, r.unit)).collect();
+        assert_eq!(order, [(5, 3), (9, 0), (5, 4)]);
+        let ranked = blend(words, &[], &trusted(1.0), &index, false);
         let order: Vec<(u32, u32)> = ranked.iter().map(|r| (r.key.0, r.unit)).collect();
         assert_eq!(order, [(5, 3), (5, 4), (9, 0)]);
         let pages = best_of_pages(ranked);

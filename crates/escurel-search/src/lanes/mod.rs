@@ -153,7 +153,7 @@ fn rank(
     {
         let wanted = k.max(FUSED);
         let near = meaning::near(view, plan, query, vector, &vectors.snapshot, wanted)?;
-        ranked = fuse::blend(ranked, &near, vector, &vectors.snapshot);
+        ranked = fuse::blend(ranked, &near, vector, &vectors.snapshot, query.by_page);
     }
     if query.by_page {
         ranked = fuse::best_of_pages(ranked);
