@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use escurel_index::{Entry, PageNo};
 use escurel_search::vectors::{Cache, Code as Quantised, TextKey, VectorIndex, Version};
-use escurel_search::{EmbedError, Embedder, Purpose, QueryVectors};
+use escurel_search::{EmbedError, Embedder, Purpose, QueryVectors, quantised};
 use parking_lot::{Condvar, Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 
@@ -271,19 +271,9 @@ impl Upkeep {
             self.embedded
                 .fetch_add(batch.len() as u64, Ordering::Relaxed);
             self.questions.rested();
-            if vectors.len() != batch.len()
-                || vectors
-                    .iter()
-                    .any(|v| v.len() != self.embedder.dimensions())
-            {
-                let told = format!("{} answered vectors of another shape", self.embedder.id());
-                return Err(EmbedError::Refused(told));
-            }
-            let made: Vec<(TextKey, Quantised)> = chunk
-                .iter()
-                .zip(&vectors)
-                .map(|(n, vector)| (keys[*n], Quantised::of(vector)))
-                .collect();
+            let made = quantised(&*self.embedder, batch.len(), &vectors)?;
+            let made: Vec<(TextKey, Quantised)> =
+                chunk.iter().map(|n| keys[*n]).zip(made).collect();
             let rows = self.keep(&made);
             for ((n, (_, code)), row) in chunk.iter().zip(made).zip(rows) {
                 codes[*n] = Some((row, code));

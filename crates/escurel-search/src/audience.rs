@@ -28,7 +28,7 @@ const KEPT: usize = 16;
 const KEPT_TERMS: usize = 2_000;
 
 /// How often a term is in a layer, as its files say, and in all that counts.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Frequency {
     pub written: Vec<u64>,
     pub living: u64,
@@ -74,10 +74,7 @@ impl Scope {
     pub fn count(&self, term: &Term) -> tantivy::Result<Frequency> {
         match self {
             Scope::Everyone(view) => {
-                let mut sum = Frequency {
-                    written: Vec::new(),
-                    living: 0,
-                };
+                let mut sum = Frequency::default();
                 for layer in view.layers() {
                     let (written, living) = layer.count(term)?;
                     sum.written.push(written);
@@ -126,10 +123,7 @@ impl Hearing {
         if let Some(known) = self.counts.lock().get(term) {
             return Ok(known.clone());
         }
-        let mut sum = Frequency {
-            written: Vec::new(),
-            living: 0,
-        };
+        let mut sum = Frequency::default();
         for (layer, entries) in view.layers().zip(&self.entries) {
             let mut written = 0;
             for (segment, heard) in layer.searcher.segment_readers().iter().zip(entries) {

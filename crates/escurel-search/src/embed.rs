@@ -9,6 +9,8 @@ mod remote;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::vectors::Code;
+
 pub use embedding_gemma::EmbeddingGemma;
 pub use gemini::Gemini;
 pub use local::Local;
@@ -37,6 +39,23 @@ pub trait Embedder: Send + Sync + 'static {
     fn batch(&self) -> usize {
         16
     }
+}
+
+/// What an embedder answered to so many texts, as it is kept.
+///
+/// # Errors
+/// [`EmbedError::Refused`]: it is not what the embedder says of itself.
+pub fn quantised(
+    embedder: &dyn Embedder,
+    texts: usize,
+    vectors: &[Vec<f32>],
+) -> Result<Vec<Code>, EmbedError> {
+    let shaped = |vector: &Vec<f32>| vector.len() == embedder.dimensions();
+    if vectors.len() != texts || !vectors.iter().all(shaped) {
+        let told = format!("{} answered vectors of another shape", embedder.id());
+        return Err(EmbedError::Refused(told));
+    }
+    Ok(vectors.iter().map(|vector| Code::of(vector)).collect())
 }
 
 /// Some models embed questions and texts differently.

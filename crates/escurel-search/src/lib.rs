@@ -31,7 +31,7 @@ pub use api::{
 pub use audience::Audience;
 pub use embed::{
     EmbedError, Embedder, EmbeddingGemma, Gemini, Local, OpenAi, Patience, Purpose, QueryVector,
-    QueryVectors, RemoteSettings, SettingsError,
+    QueryVectors, RemoteSettings, SettingsError, quantised,
 };
 pub use index::{Opened, Snapshot, TextIndex};
 pub use lanes::Why;

@@ -82,15 +82,6 @@ fn open(vault: &Vault, model: &Arc<Thesaurus>) -> Arc<Kb> {
     })
 }
 
-fn search(kb: &Kb, query: &str) -> SearchAnswer {
-    let request = SearchRequest {
-        queries: vec![query.to_owned()],
-        k: 5,
-        ..SearchRequest::default()
-    };
-    kb.search(&me(), &request).unwrap()
-}
-
 fn lane(kb: &Kb) -> LaneState {
     search(kb, "anything").lanes.pop().unwrap()
 }

@@ -44,15 +44,6 @@ fn answer(request: &Request, dimensions: usize) -> Reply {
     Reply::json(&json!({"data": vec![one; inputs(request)]}))
 }
 
-fn search(kb: &Kb, query: &str) -> SearchAnswer {
-    let request = SearchRequest {
-        queries: vec![query.to_owned()],
-        k: 5,
-        ..SearchRequest::default()
-    };
-    kb.search(&me(), &request).unwrap()
-}
-
 fn status(kb: &Kb) -> VectorStatus {
     kb.overview().vectors
 }

@@ -79,6 +79,16 @@ pub fn me() -> Caller {
     Caller::local()
 }
 
+/// The best passages.
+pub fn search(kb: &Kb, query: &str) -> SearchAnswer {
+    let request = SearchRequest {
+        queries: vec![query.to_owned()],
+        k: 5,
+        ..SearchRequest::default()
+    };
+    kb.search(&me(), &request).unwrap()
+}
+
 /// Paths of the hits of a page search, best first.
 pub fn found(kb: &Kb, query: &str) -> Vec<String> {
     let request = SearchRequest {

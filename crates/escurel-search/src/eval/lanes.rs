@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::{Collection, Document, EvalError, Watch};
 use crate::api::{AdmitAll, Doc, DocUnit, Query};
-use crate::embed::{EmbedError, Embedder, Purpose, QueryVector, QueryVectors};
+use crate::embed::{Embedder, Purpose, QueryVector, QueryVectors, quantised};
 use crate::index::TextIndex;
 use crate::vectors::{Cache, Code, TextKey, VectorIndex, Version};
 
@@ -222,7 +222,8 @@ fn codes(
                 lacking.len(),
             ))?;
             let batch: Vec<&str> = some.iter().map(|n| texts[*n].as_str()).collect();
-            let made = embed(embedder, &batch)?;
+            let vectors = embedder.embed(&batch, Purpose::Document)?;
+            let made = quantised(embedder, batch.len(), &vectors)?;
             done.fetch_add(some.len(), Ordering::Relaxed);
             keep(
                 cache,
@@ -244,16 +245,6 @@ fn codes(
     Ok((codes.into_iter().flatten().collect(), embedding))
 }
 
-fn embed(embedder: &dyn Embedder, batch: &[&str]) -> Result<Vec<Code>, EvalError> {
-    let vectors = embedder.embed(batch, Purpose::Document)?;
-    let shaped = |vector: &Vec<f32>| vector.len() == embedder.dimensions();
-    if vectors.len() != batch.len() || !vectors.iter().all(shaped) {
-        let told = format!("{} answered vectors of another shape", embedder.id());
-        return Err(EmbedError::Refused(told).into());
-    }
-    Ok(vectors.iter().map(|vector| Code::of(vector)).collect())
-}
-
 /// What cannot be kept is made again the next time.
 fn keep(cache: Option<&Cache>, made: impl Iterator<Item = (TextKey, Code)>) {
     let Some(cache) = cache else { return };
@@ -265,6 +256,7 @@ fn keep(cache: Option<&Cache>, made: impl Iterator<Item = (TextKey, Code)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::embed::EmbedError;
 
     /// Knows three words; the rest of the world is foreign to it.
     struct Words;

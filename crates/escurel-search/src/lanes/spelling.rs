@@ -39,9 +39,10 @@ pub(super) fn begun(fields: &Fields, scope: &Scope, begin: &str) -> tantivy::Res
         Ok(())
     })?;
     words.0.retain(|word| *word != begin);
-    let mut words: Vec<(usize, String)> = words.0.into_iter().map(|w| (w.len(), w)).collect();
-    words.sort_unstable();
-    most_frequent(fields, scope, words, |_| 0, MOST_BEGUN)
+    let mut words: Vec<String> = words.0.into_iter().collect();
+    words.sort_unstable_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+    let words = words.into_iter().map(|word| (0, word));
+    most_frequent(fields, scope, words, MOST_BEGUN)
 }
 
 /// Words like this one, the most similar first.
@@ -75,7 +76,7 @@ pub(super) fn similar(
     words.sort_unstable();
     let mut seen: HashSet<String> = [word.text.clone()].into();
     words.retain(|(_, word)| seen.insert(word.clone()));
-    most_frequent(fields, scope, words, |distance| distance, MOST_SIMILAR)
+    most_frequent(fields, scope, words.into_iter(), MOST_SIMILAR)
 }
 
 /// The stems of words that differ from this one by a letter in its ending. There a
@@ -108,19 +109,18 @@ fn inflected(typed: &str) -> HashSet<String> {
     stems
 }
 
-/// The first candidates that the audience has, by `rank` and frequency.
+/// The first candidates that the audience has, by rank and frequency.
 fn most_frequent(
     fields: &Fields,
     scope: &Scope,
-    candidates: Vec<(usize, String)>,
-    rank: impl Fn(usize) -> usize,
+    candidates: impl Iterator<Item = (usize, String)>,
     most: usize,
 ) -> tantivy::Result<Vec<String>> {
     let mut counted = Vec::new();
-    for (distance, word) in candidates {
+    for (rank, word) in candidates {
         let living = living(fields, scope, &word)?;
         if living > 0 {
-            counted.push((rank(distance), std::cmp::Reverse(living), word));
+            counted.push((rank, std::cmp::Reverse(living), word));
         }
         if counted.len() == COUNTED {
             break;

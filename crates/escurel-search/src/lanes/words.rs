@@ -41,7 +41,9 @@ pub(super) fn best(
         let mut found = rescore::exact(view, plan, found)?;
         let (mut exact, mut like): (Vec<Found>, Vec<Found>) =
             found.drain(..).partition(|found| found.exact);
-        put_below(plan.least(), plan.most_like(), &mut like);
+        if !like.is_empty() {
+            put_below(plan.least(), plan.most_like(), &mut like);
+        }
         exact.sort_unstable_by(Found::order);
         like.sort_unstable_by(Found::order);
         exact.append(&mut like);
