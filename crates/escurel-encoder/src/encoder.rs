@@ -16,7 +16,8 @@ pub const MODEL_FILE: &str = "model.safetensors";
 /// The tokenizer, in a model's folder.
 pub const TOKENIZER_FILE: &str = "tokenizer.json";
 
-const NAME: &str = "all-MiniLM-L6-v2";
+/// Its end tells how weights are kept, which changes vectors.
+const NAME: &str = "all-MiniLM-L6-v2-w16";
 const SHAPE: Shape = Shape {
     hidden: DIMENSIONS,
     inner: 4 * DIMENSIONS,

@@ -3,7 +3,7 @@
 use pulp::Arch;
 
 use crate::pointwise::{self, Norm};
-use crate::product::{self, Linear, PANEL, Product, Rows};
+use crate::product::{self, Linear, PANEL, Panels, Product, Rows, Scratch, sized};
 
 /// Width of an attention head; that of a panel, so a head's values are a panel as they lie.
 pub(crate) const HEAD: usize = PANEL;
@@ -74,30 +74,44 @@ impl Model {
         let narrow = tokens * self.hidden;
         let wide = tokens * layer.wide.outputs();
         let heads = sized(&mut buffers.heads, 3 * narrow);
-        layer.heads.apply(arch, rows, heads);
+        layer.heads.apply(arch, rows, heads, &mut buffers.scratch);
 
         let met = sized(&mut buffers.met, narrow);
         let mut at = 0;
         for text in texts {
             let heads = &heads[at * 3..][..text.len() * 3 * self.hidden];
             let met = &mut met[at..][..text.len() * self.hidden];
-            attend(arch, heads, self.hidden, met, &mut buffers.attention);
+            attend(
+                arch,
+                heads,
+                self.hidden,
+                met,
+                &mut buffers.attention,
+                &mut buffers.scratch,
+            );
             at += text.len() * self.hidden;
         }
         let added = sized(&mut buffers.added, narrow);
-        layer.joined.apply(arch, met, added);
+        layer.joined.apply(arch, met, added, &mut buffers.scratch);
         layer.joined_norm.add(arch, rows, added);
 
         let inner = sized(&mut buffers.inner, wide);
-        layer.wide.apply(arch, rows, inner);
+        layer.wide.apply(arch, rows, inner, &mut buffers.scratch);
         pointwise::gelu(arch, inner);
-        layer.narrow.apply(arch, inner, added);
+        layer.narrow.apply(arch, inner, added, &mut buffers.scratch);
         layer.narrow_norm.add(arch, rows, added);
     }
 }
 
 /// Attention within one text. `heads` has rows of queries, keys and values.
-fn attend(arch: Arch, heads: &[f32], hidden: usize, out: &mut [f32], buffers: &mut Attention) {
+fn attend(
+    arch: Arch,
+    heads: &[f32],
+    hidden: usize,
+    out: &mut [f32],
+    buffers: &mut Attention,
+    scratch: &mut Scratch,
+) {
     let stride = 3 * hidden;
     let tokens = heads.len() / stride;
     let padded = tokens.next_multiple_of(PANEL);
@@ -118,11 +132,12 @@ fn attend(arch: Arch, heads: &[f32], hidden: usize, out: &mut [f32], buffers: &m
                 values: &heads[head..],
                 stride,
             },
-            panels: &buffers.keys,
+            panels: Panels::Plain(&buffers.keys),
             inputs: HEAD,
             bias: None,
             stride: padded,
             out: scores,
+            scratch: &mut *scratch,
         });
         pointwise::softmax(arch, scores, padded, tokens);
         arch.dispatch(Product {
@@ -130,11 +145,12 @@ fn attend(arch: Arch, heads: &[f32], hidden: usize, out: &mut [f32], buffers: &m
                 values: scores,
                 stride: padded,
             },
-            panels: &buffers.values,
+            panels: Panels::Plain(&buffers.values),
             inputs: tokens,
             bias: None,
             stride: hidden,
             out: &mut out[head..],
+            scratch: &mut *scratch,
         });
     }
 }
@@ -146,6 +162,7 @@ struct Buffers {
     added: Vec<f32>,
     inner: Vec<f32>,
     attention: Attention,
+    scratch: Scratch,
 }
 
 #[derive(Default)]
@@ -153,11 +170,6 @@ struct Attention {
     keys: Vec<f32>,
     values: Vec<f32>,
     scores: Vec<f32>,
-}
-
-fn sized(buffer: &mut Vec<f32>, length: usize) -> &mut [f32] {
-    buffer.resize(length, 0.0);
-    &mut buffer[..length]
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ fn main() -> Result<()> {
     let query = "water ".repeat(14);
     let difference = difference(&ours.encode(&documents[..1]), &candle.encode(&documents[..1])?);
     println!("largest difference: {difference:e}");
-    ensure!(difference < 1e-5, "the vectors differ");
+    ensure!(difference < 1e-4, "the vectors differ");
 
     let rate = turns(|| drop(ours.encode(&documents)), || drop(candle.encode(&documents)));
     let rate = rate.map(|seconds| documents.len() as f64 / seconds);

@@ -209,7 +209,8 @@ fn a_ragged_batch_equals_the_definition() {
     for (text, vector) in texts().iter().zip(&vectors) {
         for (value, exact) in vector.iter().zip(naive.encode(text)) {
             assert!(
-                (f64::from(*value) - exact).abs() < 5e-6,
+                // What weights in 16 bits differ by.
+                (f64::from(*value) - exact).abs() < 2e-5,
                 "{value}, not {exact}"
             );
         }

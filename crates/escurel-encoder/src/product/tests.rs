@@ -31,19 +31,26 @@ impl Case {
                 values: &self.rows,
                 stride: self.inputs,
             },
-            panels: &layer.panels,
+            panels: layer.panels(),
             inputs: self.inputs,
             bias: Some(&layer.bias),
             stride: self.bias.len(),
             out: &mut out,
+            scratch: &mut Scratch::default(),
         });
         out
     }
 
+    /// With the weights as they are kept: 65,535 steps between the greatest and its negative.
     fn exact(&self, row: usize, output: usize) -> f64 {
         let row = &self.rows[row * self.inputs..];
-        let weights = &self.weights[output * self.inputs..];
-        let products = (0..self.inputs).map(|i| f64::from(row[i]) * f64::from(weights[i]));
+        let weights = &self.weights[output * self.inputs..][..self.inputs];
+        let most = weights
+            .iter()
+            .fold(0f32, |most, weight| most.max(weight.abs()));
+        let step = most / 32767.0;
+        let kept = |weight: f32| f64::from((weight / step).round()) * f64::from(step);
+        let products = (0..self.inputs).map(|i| f64::from(row[i]) * kept(weights[i]));
         f64::from(self.bias[output]) + products.sum::<f64>()
     }
 }
@@ -82,5 +89,34 @@ fn a_row_alone_is_what_it_is_among_others() {
             ..case(1, 260, 64)
         };
         assert_eq!(one.run(|product| Arch::new().dispatch(product)), expected);
+    }
+}
+
+#[test]
+fn weights_are_kept_within_half_a_step_of_the_greatest_of_their_output() {
+    let mut case = case(1, 129, 40);
+    case.weights[..129].fill(0.0);
+    case.weights[129..258]
+        .iter_mut()
+        .for_each(|weight| *weight *= 1e-3);
+    let layer = Linear::pack(&case.weights, case.bias.clone());
+    let mut rows = vec![f32::NAN; 2 * layer.pairs.len()];
+    for column in [0, PANEL] {
+        let from = column * case.inputs;
+        let rows = &mut rows[from..][..PANEL * case.inputs];
+        layer.panels().chunk(Scalar128b, column, from, rows);
+    }
+    for (output, weights) in case.weights.chunks_exact(case.inputs).enumerate() {
+        let most = weights
+            .iter()
+            .fold(0f32, |most, weight| most.max(weight.abs()));
+        for (input, weight) in weights.iter().enumerate() {
+            let panel = &rows[output / PANEL * PANEL * case.inputs..];
+            let kept = panel[input * PANEL + output % PANEL];
+            assert!(
+                (kept - weight).abs() <= most * 0.501 / 32767.0,
+                "{kept}, not {weight}"
+            );
+        }
     }
 }
