@@ -1,7 +1,7 @@
 //! Pages found by what they mean: beside words, never behind or against them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, RwLock};
 
 use escurel_access::{Caller, PageFacts, Policy, Verb};
 use escurel_core::api::*;
@@ -343,4 +343,136 @@ fn who_may_not_see_a_page_gets_the_same_answer_as_without_it() {
     });
     assert_eq!(answers[0], answers[1]);
     assert!(!answers[0].is_empty());
+}
+
+/// Hides from each guest what is listed for him.
+#[derive(Default)]
+struct Grants {
+    hidden: RwLock<Vec<(String, String)>>,
+    revision: AtomicU64,
+}
+
+impl Grants {
+    fn hide(&self, pages: &[(&str, &str)]) {
+        let owned = |(guest, path): &(&str, &str)| ((*guest).to_owned(), (*path).to_owned());
+        *self.hidden.write().unwrap() = pages.iter().map(owned).collect();
+        self.revision.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Policy for Grants {
+    fn reads_everything(&self, caller: &Caller) -> bool {
+        caller.is_admin()
+    }
+
+    fn may(&self, caller: &Caller, _: Verb, page: &PageFacts<'_>) -> bool {
+        let hidden = self.hidden.read().unwrap();
+        let is = |(guest, path): &(String, String)| *guest == caller.subject && path == page.path;
+        caller.is_admin() || !hidden.iter().any(is)
+    }
+
+    fn revision(&self) -> u64 {
+        self.revision.load(Ordering::SeqCst)
+    }
+}
+
+fn open_granted(vault: &Vault, grants: &Arc<Grants>) -> Arc<Kb> {
+    let kb = vault.open_with(OpenOptions {
+        vectors: Vectors::By(Thesaurus::named("one")),
+        policy: grants.clone(),
+        ..vault.options()
+    });
+    settled(&kb);
+    kb
+}
+
+/// All that an answer tells of its hits.
+fn told(kb: &Kb, guest: &str, query: &str) -> Vec<(String, String, Option<f32>, f32)> {
+    let request = SearchRequest {
+        queries: vec![query.into()],
+        k: 50,
+        ..SearchRequest::default()
+    };
+    let hits = kb.search(&Caller::agent(guest, []), &request).unwrap().hits;
+    hits.into_iter()
+        .map(|hit| (hit.page.page_id, hit.snippet, hit.why.similarity, hit.score))
+        .collect()
+}
+
+#[test]
+fn a_revoked_grant_counts_from_the_next_answer_on() {
+    let vault = Vault::new(PAGES);
+    let grants = Arc::new(Grants::default());
+    let kb = open_granted(&vault, &grants);
+    let without = Vault::new(&PAGES[1..]);
+    let without = open_granted(&without, &Arc::default());
+    for query in ["automobile", "car", "kept twice bread"] {
+        let before = told(&kb, "ana", query);
+        assert!(before.iter().any(|hit| hit.0 == "garage.md"), "{before:?}");
+        grants.hide(&[("ana", "garage.md")]);
+        assert_eq!(told(&kb, "ana", query), told(&without, "ana", query));
+        assert_eq!(told(&kb, "ben", query), before);
+        grants.hide(&[]);
+        assert_eq!(told(&kb, "ana", query), before);
+    }
+}
+
+/// Two callers at once, each as if there were nothing but what he sees, to the bit.
+#[test]
+fn callers_never_count_in_each_others_scores() {
+    const WORDS: &[&str] = &[
+        "car",
+        "automobile",
+        "vehicle",
+        "flood",
+        "overflow",
+        "pump",
+        "bread",
+        "salt",
+        "garage",
+    ];
+    let mut state = 11u64;
+    let mut draw = move |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize % below
+    };
+    for round in 0..6 {
+        let files: Vec<(String, String)> = (0..12)
+            .map(|n| {
+                let words: Vec<_> = (0..1 + draw(9)).map(|_| WORDS[draw(WORDS.len())]).collect();
+                (
+                    format!("p{n}.md"),
+                    format!("# P{n}\n\n{}\n", words.join(" ")),
+                )
+            })
+            .collect();
+        let files: Vec<_> = files
+            .iter()
+            .map(|(p, t)| (p.as_str(), t.as_str()))
+            .collect();
+        let hidden: Vec<(&str, &str)> = ["ana", "ben"]
+            .into_iter()
+            .flat_map(|guest| files.iter().map(move |(path, _)| (guest, *path)))
+            .filter(|_| draw(2) == 0)
+            .collect();
+        let grants = Arc::new(Grants::default());
+        grants.hide(&hidden);
+        let (vault, query) = (Vault::new(&files), WORDS[draw(WORDS.len())]);
+        let kb = open_granted(&vault, &grants);
+        for guest in ["ana", "ben"] {
+            let seen: Vec<_> = files
+                .iter()
+                .copied()
+                .filter(|(path, _)| !hidden.contains(&(guest, path)))
+                .collect();
+            let alone = Vault::new(&seen);
+            let alone = open_granted(&alone, &Arc::default());
+            for query in [query, "car flood", "bread -salt"] {
+                let (told, expected) = (told(&kb, guest, query), told(&alone, guest, query));
+                assert_eq!(told, expected, "round {round}, {guest}: {query}");
+            }
+        }
+    }
 }
