@@ -371,3 +371,78 @@ pub struct Finding {
     pub item: String,
     pub problem: String,
 }
+
+/// A whole page to create or replace.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateRequest {
+    /// A page, or where a new one goes.
+    pub page_id: String,
+    pub content: String,
+    /// The version that the content was made from; absent for "whatever is there".
+    pub base_version: Option<u64>,
+    pub dry_run: bool,
+}
+
+/// What became of a write.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateAnswer {
+    /// False: nothing was written, and `issues` say why.
+    pub ok: bool,
+    pub page_id: String,
+    /// The version that holds the text now; 0 where nothing was written.
+    pub version: u64,
+    /// What others wrote since the base is in it, too.
+    pub auto_merged: bool,
+    pub issues: Vec<Issue>,
+    /// After a conflict, the text that stands.
+    pub head_content: Option<String>,
+    /// Unified; empty when the text is what it was.
+    pub diff: String,
+}
+
+/// A change of one place of a page.
+#[derive(Clone, Debug, Default)]
+pub struct EditRequest {
+    pub page_id: String,
+    /// The page must be at this version.
+    pub base_version: Option<u64>,
+    pub dry_run: bool,
+}
+
+/// One state of a page in time.
+#[derive(Clone, Debug)]
+pub struct VersionInfo {
+    pub version: u64,
+    /// RFC 3339.
+    pub at: String,
+    pub by: String,
+    /// How it came: written, adopted, disk, restored, page_moved, page_deleted.
+    pub origin: String,
+    pub path: String,
+    /// The page was deleted here.
+    pub deleted: bool,
+    /// Lines that this version has and the one before had not, and the reverse.
+    pub lines_added: usize,
+    pub lines_removed: usize,
+    /// The text was erased.
+    pub erased: bool,
+}
+
+/// A page's states, newest first.
+#[derive(Clone, Debug)]
+pub struct PageHistory {
+    pub uid: String,
+    pub page_id: String,
+    pub versions: Vec<VersionInfo>,
+    /// Older ones that were not asked for.
+    pub more: bool,
+}
+
+/// Who a line comes from.
+#[derive(Clone, Debug)]
+pub struct BlamedLine {
+    pub version: u64,
+    pub at: String,
+    pub by: String,
+    pub text: String,
+}

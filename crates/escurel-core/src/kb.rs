@@ -566,6 +566,7 @@ pub const FAILPOINTS: &[&str] = &[
     "core.before_append",
     "core.after_append",
     "core.after_replace",
+    "core.after_remove",
     "core.before_publish",
     "core.after_publish",
     "core.before_save",

@@ -101,8 +101,10 @@ type Unsettled = HashMap<Uid, Behind>;
 /// What the file of a page may still be.
 #[derive(Default)]
 struct Behind {
-    /// Absent: its first version is among them.
+    /// Absent: its first version, or its first after a deletion, is among them.
     created: bool,
+    /// We deleted it last, so that its file may still hold a text of before.
+    deleted_at: Option<String>,
     texts: Vec<ObjectId>,
     /// What we put into it, of which a power loss may have left a part.
     written: Vec<ObjectId>,
@@ -158,16 +160,15 @@ impl Core {
             let record = record?;
             let Some(uid) = record.uid else { continue };
             if record.seq > applied && sql::origin(&record) == "write" {
-                let before = told
-                    .pages
-                    .get(&uid)
-                    .and_then(|p| p.last_version.as_ref()?.content)
-                    .map(|c| c.object);
-                let before = before.or_else(|| state.dir.by_uid(uid).map(|e| e.object));
+                let (object, there) = told.text_before(uid, &state.dir);
                 let behind = unsettled.entry(uid).or_default();
-                behind.created |= before.is_none();
-                behind.texts.extend(before);
+                behind.created |= !there;
+                behind.texts.extend(object);
                 behind.written.extend(record.content.map(|c| c.object));
+                behind.deleted_at = record
+                    .path
+                    .clone()
+                    .filter(|_| record.kind == Kind::PageDeleted);
             }
             told.note(uid, record);
         }
@@ -327,6 +328,15 @@ impl Core {
     /// A file that is neither the old nor the new version is an outside edit, left to the scan.
     fn roll_forward(&self, state: &mut LaneState, unsettled: &Unsettled) -> Result<()> {
         for (uid, before) in unsettled {
+            if let Some(path) = &before.deleted_at
+                && state.dir.by_uid(*uid).is_none()
+                && state.dir.by_path(path).is_none()
+                && let Err(error) = self.remove_leftover(path, before)
+            {
+                self.progress.warn(format!(
+                    "{path} was deleted and its file could not be removed: {error}"
+                ));
+            }
             // What was seen to be missing did not vanish in a crash.
             if let Some(entry) = state.dir.by_uid(*uid).filter(|e| !e.missing).cloned()
                 && let Err(error) = self.roll_one(&entry, before)
@@ -336,6 +346,21 @@ impl Core {
                     entry.path
                 ));
             }
+        }
+        Ok(())
+    }
+
+    /// A file that still is what we deleted goes; anything else was saved since.
+    fn remove_leftover(&self, path: &str, before: &Behind) -> Result<()> {
+        let Some((bytes, _)) = self.store.read(path)? else {
+            return Ok(());
+        };
+        let ours = before.texts.iter().chain(&before.written);
+        if ours
+            .into_iter()
+            .any(|id| self.store.object(id).is_ok_and(|text| text == bytes))
+        {
+            self.store.remove(path, &bytes)?;
         }
         Ok(())
     }
@@ -372,6 +397,16 @@ fn is_torn(found: &[u8], text: &[u8]) -> bool {
 }
 
 impl Told {
+    /// The text that a page had before the record that is looked at, and whether it was there.
+    fn text_before(&self, uid: Uid, dir: &Directory) -> (Option<ObjectId>, bool) {
+        let live = dir.by_uid(uid).map(|entry| entry.object);
+        let Some(page) = self.pages.get(&uid) else {
+            return (live, live.is_some());
+        };
+        let told = page.last_version.as_ref().and_then(|record| record.content);
+        (told.map(|content| content.object).or(live), !page.deleted)
+    }
+
     fn note(&mut self, uid: Uid, record: Record) {
         let page = self.pages.entry(uid).or_insert_with(|| {
             self.order.push(uid);

@@ -56,6 +56,9 @@ codes! {
     AnchorNotFound "anchor_not_found" Caller 404
         "The page has no such heading or block."
         "expand the page without an anchor and pick one of its blocks.";
+    TextNotFound "text_not_found" Caller 404
+        "The page does not contain this text exactly once."
+        "expand the page and give a longer piece of its text as it stands.";
     WikilinkMalformed "wikilink_malformed" Caller 400
         "The text is not a wikilink."
         "Write [[skill::id#anchor@version|alias]]; only the id is required.";
@@ -89,6 +92,15 @@ codes! {
     ReadOnly "read_only" Caller 403
         "The folder is served read-only."
         "Serve a writable folder.";
+    LayerReadOnly "layer_read_only" Caller 403
+        "The page comes from a pack."
+        "Write a page of your own layer with the same skill and id instead.";
+    BackendReadOnly "backend_read_only" Caller 403
+        "The page shows what another system holds."
+        "Change it there.";
+    FrontmatterUnparsable "frontmatter_unparsable" Caller 409
+        "The page's header cannot be edited as it is."
+        "Correct the header first, for example with update_page.";
     NotUtf8 "not_utf8" Caller 409
         "The file is not UTF-8, so it is never rewritten."
         "Convert the file to UTF-8 first.";

@@ -22,6 +22,18 @@ use crate::reconcile::{DISK, entry_draft, publish_entry};
 use crate::sight::may;
 use crate::{Code, Refusal, Result};
 
+mod delete;
+mod edit;
+mod merged;
+mod restore;
+mod update;
+
+pub use edit::{Edit, Part, Position};
+pub use restore::Then;
+pub(crate) use update::unified;
+
+use merged::merge_pages;
+
 /// A whole page to create or replace.
 #[derive(Clone, Debug)]
 pub struct Put<'a> {
@@ -30,6 +42,16 @@ pub struct Put<'a> {
     pub content: &'a str,
     /// The version that the content was made from; absent for "whatever is there".
     pub base_version: Option<u64>,
+}
+
+/// A text that is to take the place of what was planned on.
+struct Change<'a> {
+    path: &'a str,
+    old: Option<Arc<Entry>>,
+    /// The file's bytes as they were planned on; absent for a page that is not there.
+    planned: Option<Vec<u8>>,
+    parsed: Parsed,
+    content: Arc<[u8]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,30 +74,41 @@ impl Core {
     pub fn put_page(&self, caller: &Caller, put: &Put<'_>) -> Result<Written> {
         let path = checked_path(put.path)?;
         let _page = self.page_locks.lock(&path);
-        let view = self.view.load_full();
-        let old = view.dir.by_path(&path).cloned();
+        let old = self.view.load().dir.by_path(&path).cloned();
         let parsed = Parsed::of(&path, put.content.as_bytes(), self.layout);
-        self.guard(caller, &path, old.as_deref(), &parsed, put)?;
+        self.guard(caller, &path, old.as_deref(), &parsed, put.base_version)?;
         let planned = old
             .as_deref()
             .map(|entry| self.head_text(entry))
             .transpose()?;
-        if planned.as_deref() == Some(put.content.as_bytes()) {
-            let version = old.map_or(1, |entry| entry.version);
+        self.write_page(
+            caller,
+            Change {
+                path: &path,
+                old,
+                planned,
+                parsed,
+                content: put.content.as_bytes().into(),
+            },
+        )
+    }
+
+    /// Writes what was planned under the page's lock. The same bytes make no version.
+    fn write_page(&self, caller: &Caller, change: Change<'_>) -> Result<Written> {
+        if change.planned.as_deref() == Some(&change.content[..]) {
+            let version = change.old.map_or(1, |entry| entry.version);
             return Ok(Written {
-                path,
+                path: change.path.to_owned(),
                 version,
                 merged: false,
             });
         }
-        self.write_rounds(
-            caller,
-            &path,
-            old,
-            planned,
-            parsed,
-            put.content.as_bytes().into(),
-        )
+        let uid = change
+            .old
+            .as_ref()
+            .map_or_else(|| self.new_uid(), |entry| entry.uid);
+        let next = change.old.as_ref().map_or(1, |entry| entry.version + 1);
+        self.write_rounds(caller, uid, next, change)
     }
 
     fn guard(
@@ -84,7 +117,7 @@ impl Core {
         path: &str,
         old: Option<&Entry>,
         new: &Parsed,
-        put: &Put<'_>,
+        base_version: Option<u64>,
     ) -> Result<()> {
         let verb = if old.is_some() {
             Verb::Update
@@ -107,7 +140,7 @@ impl Core {
         }
         self.store.writable()?;
         match old {
-            Some(entry) => guard_replace(entry, new, put),
+            Some(entry) => guard_replace(entry, new, base_version),
             None => self.guard_create(path, new),
         }
     }
@@ -149,21 +182,25 @@ impl Core {
     fn write_rounds(
         &self,
         caller: &Caller,
-        path: &str,
-        mut old: Option<Arc<Entry>>,
-        mut planned: Option<Vec<u8>>,
-        mut parsed: Parsed,
-        mut content: Arc<[u8]>,
+        uid: Uid,
+        next: u64,
+        change: Change<'_>,
     ) -> Result<Written> {
-        let uid = old
-            .as_ref()
-            .map_or_else(|| self.new_uid(), |entry| entry.uid);
+        let Change {
+            path,
+            mut old,
+            mut planned,
+            mut parsed,
+            mut content,
+        } = change;
+        let mut next = next;
         let mut merged = false;
         for _ in 0..MOST_ROUNDS {
             let (record, outcome) = self.write_once(
                 &caller.subject,
                 uid,
                 path,
+                next,
                 old.as_deref(),
                 planned.as_deref(),
                 &parsed,
@@ -184,7 +221,8 @@ impl Core {
             // What came out is a save that nobody asked us about: it becomes a version of its own.
             let base = planned.unwrap_or_default();
             old = Some(self.record_outside_edit(uid, path, &found)?);
-            let Some(both) = merge(&base, &content, &found) else {
+            next = old.as_ref().map_or(next, |entry| entry.version) + 1;
+            let Some(both) = merge_pages(path, self.layout, &base, &content, &found) else {
                 self.put_back(path, content.to_vec(), found)?;
                 return Err(Refusal::new(
                     Code::Conflict,
@@ -210,12 +248,13 @@ impl Core {
         author: &str,
         uid: Uid,
         path: &str,
+        version: u64,
         old: Option<&Entry>,
         planned: Option<&[u8]>,
         parsed: &Parsed,
         content: &Arc<[u8]>,
     ) -> Result<(Record, Replaced)> {
-        let draft = version_draft(author, uid, path, old, content, "write");
+        let draft = version_draft(author, uid, path, version, content, "write");
         let ticket = self.append(vec![draft])?;
         let outcome = self.store.replace(path, planned, content);
         if planned.is_some() && matches!(outcome, Ok(Replaced::Displaced { found: None, .. })) {
@@ -244,7 +283,7 @@ impl Core {
             DISK,
             uid,
             path,
-            old.as_deref(),
+            old.as_deref().map_or(1, |entry| entry.version + 1),
             &found.into(),
             "disk",
         )])?;
@@ -301,7 +340,7 @@ impl Core {
     }
 }
 
-fn guard_replace(old: &Entry, new: &Parsed, put: &Put<'_>) -> Result<()> {
+fn guard_replace(old: &Entry, new: &Parsed, base_version: Option<u64>) -> Result<()> {
     let refuse = |code, why: String| Err(Refusal::new(code, why));
     if old.missing {
         return refuse(
@@ -312,7 +351,7 @@ fn guard_replace(old: &Entry, new: &Parsed, put: &Put<'_>) -> Result<()> {
     if !old.facts.utf8 {
         return refuse(Code::NotUtf8, format!("{} is not UTF-8.", old.path));
     }
-    if let Some(base) = put.base_version.filter(|base| *base != old.version) {
+    if let Some(base) = base_version.filter(|base| *base != old.version) {
         return refuse(
             Code::Conflict,
             format!("{} is at v{}, not v{base}.", old.path, old.version),
@@ -351,26 +390,18 @@ fn version_draft(
     author: &str,
     uid: Uid,
     path: &str,
-    old: Option<&Entry>,
+    version: u64,
     content: &Arc<[u8]>,
     origin: &str,
 ) -> Draft {
     Draft {
         uid: Some(uid),
         path: Some(path.to_owned()),
-        version: Some(old.map_or(1, |entry| entry.version + 1)),
+        version: Some(version),
         content: Some(content.clone()),
         note: Map::from_iter([("origin".to_owned(), Value::from(origin))]),
         ..Draft::new(Kind::PageVersion, author)
     }
-}
-
-/// Both changes to `base`, or nothing when they touch the same lines.
-fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
-    let text = |bytes| std::str::from_utf8(bytes).ok();
-    diffy::merge(text(base)?, text(ours)?, text(theirs)?)
-        .ok()
-        .map(String::into_bytes)
 }
 
 /// One writer a page: writers of different pages share the journal's fsync.

@@ -1,10 +1,13 @@
-//! Setting one frontmatter key without touching any other byte.
+//! Changing one place of a page, or one frontmatter key, without touching any other byte.
 //!
 //! Refuses headers it cannot read and edits it cannot prove: the result is
 //! read again, and every other key must be what it was. Invariant: there is
 //! never a second header.
 
+mod passage;
 mod source;
+
+pub use passage::{How, Misplaced, Place, edit_passage};
 
 use std::ops::Range;
 

@@ -3,17 +3,56 @@
 //! Invariant: a field that the contract shows is always there, null where it
 //! has no value; fields of our own are left out when they say nothing.
 
-use escurel_core::Refusal;
 use escurel_core::api as core;
+use escurel_core::{Code, Refusal};
 use escurel_md as md;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+
+use crate::table::Table;
 
 /// Version numbers are `v3` on the wire.
 pub fn version(number: u64) -> String {
     format!("v{number}")
+}
+
+/// A version as callers write it: v3, @v3, 3.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(transform = text_or_integer)]
+pub enum VersionArgument {
+    Text(String),
+    Number(serde_json::Number),
+}
+
+fn text_or_integer(schema: &mut schemars::Schema) {
+    *schema = schemars::json_schema!({ "type": ["string", "integer"] });
+}
+
+impl VersionArgument {
+    /// # Errors
+    /// `invalid_argument` names `argument`.
+    pub fn number(self, argument: &str) -> Result<u64, Refusal> {
+        let text = match self {
+            VersionArgument::Number(n) => n.to_string(),
+            VersionArgument::Text(text) => text,
+        };
+        let digits = text.trim().trim_start_matches('@');
+        let digits = digits.strip_prefix(['v', 'V']).unwrap_or(digits);
+        digits.parse().map_err(|_| {
+            let shown: String = text.chars().take(60).collect();
+            let message = format!("{argument}: expected a version such as v3, got {shown:?}.");
+            Refusal::new(Code::InvalidArgument, message).at(argument)
+        })
+    }
+
+    /// # Errors
+    /// As [`VersionArgument::number`].
+    pub fn optional(version: Option<Self>, argument: &str) -> Result<Option<u64>, Refusal> {
+        version.map(|version| version.number(argument)).transpose()
+    }
 }
 
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
@@ -137,6 +176,65 @@ impl From<md::Issue> for Issue {
     }
 }
 
+/// What became of a write.
+#[derive(Serialize, JsonSchema)]
+pub struct Outcome {
+    /// False: nothing was written, and the errors among `issues` say why.
+    pub ok: bool,
+    /// The page's path; left out when nothing was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_id: Option<String>,
+    /// The page's version now, such as v3; with `dry_run` the one it would get. Null when nothing was written.
+    pub new_version: Option<String>,
+    /// True when the page had changed since `base_version` and both changes are in the new text.
+    pub auto_merged: bool,
+    /// Findings of the new text, or what stood in the way.
+    pub issues: Vec<Issue>,
+    /// After a conflict: the text that stands, to make the change again on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head_content: Option<String>,
+    /// What changed, as a unified diff; empty when the text is what it was.
+    pub diff: String,
+    /// True when this only tells what would be written.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    pub dry_run: bool,
+}
+
+impl Outcome {
+    pub fn of(answer: core::UpdateAnswer, dry_run: bool) -> Outcome {
+        Outcome {
+            ok: answer.ok,
+            page_id: answer.ok.then_some(answer.page_id),
+            new_version: answer.ok.then(|| version(answer.version)),
+            auto_merged: answer.auto_merged,
+            issues: answer.issues.into_iter().map(Issue::from).collect(),
+            head_content: answer.head_content,
+            diff: answer.diff,
+            dry_run,
+        }
+    }
+}
+
+/// An [`Outcome`] for people.
+pub fn outcome_table(answer: &Value) -> Table {
+    let columns = [
+        ("", "/severity"),
+        ("Where", "/location"),
+        ("Code", "/code"),
+        ("Finding", "/message"),
+        ("Instead", "/suggestion"),
+    ];
+    let text = |key: &str| answer[key].as_str().unwrap_or_default();
+    let verdict = match (answer["ok"] == true, answer["dry_run"] == true) {
+        (true, true) => format!("would be {} {}", text("page_id"), text("new_version")),
+        (true, false) => format!("{} is at {}", text("page_id"), text("new_version")),
+        (false, _) => "nothing was written".to_owned(),
+    };
+    let table = Table::of(answer, "/issues", &columns).footer(verdict);
+    text("diff").lines().fold(table, Table::note)
+}
+
 /// JSON text that is copied into the answer as it is.
 pub fn raw(json: String) -> Box<RawValue> {
     RawValue::from_string(json).unwrap_or_else(|_| RawValue::NULL.to_owned())
@@ -154,4 +252,26 @@ pub fn refusal_json(refusal: &Refusal) -> Value {
         data.insert("candidates".into(), json!(refusal.candidates));
     }
     Value::Object(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        let check = |text: &str, expect: Option<u64>| {
+            assert_eq!(
+                VersionArgument::Text(text.into()).number("version").ok(),
+                expect,
+                "{text}"
+            );
+        };
+        check("v3", Some(3));
+        check("3", Some(3));
+        check("@v12", Some(12));
+        check("latest", None);
+        check("v-1", None);
+        check("v99999999999999999999", None);
+    }
 }

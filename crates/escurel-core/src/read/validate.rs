@@ -125,12 +125,28 @@ impl Core {
             content.as_bytes(),
             self.layout,
         );
+        Ok(self.findings_of(&reading, &page, draft_of, path.is_some()))
+    }
+
+    /// Findings of a draft that is saved at the path that it was parsed for.
+    pub(crate) fn draft_issues(&self, reading: &Reading<'_>, page: &Page) -> Vec<Issue> {
+        let draft_of = reading.view.dir.by_path(&page.path).cloned();
+        self.findings_of(reading, page, draft_of, true)
+    }
+
+    fn findings_of(
+        &self,
+        reading: &Reading<'_>,
+        page: &Page,
+        draft_of: Option<Arc<Entry>>,
+        placed: bool,
+    ) -> Vec<Issue> {
         let world = SeenWorld {
             core: self,
-            reading: &reading,
+            reading,
             draft_of,
-            placed: path.is_some(),
+            placed,
         };
-        Ok(escurel_md::validate(&page, &world))
+        escurel_md::validate(page, &world)
     }
 }

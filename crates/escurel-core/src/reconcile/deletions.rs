@@ -13,7 +13,7 @@ use escurel_store::{Draft, Kind, RootState, Uid};
 use parking_lot::Mutex;
 
 use crate::kb::Core;
-use crate::lane::{LaneState, Work};
+use crate::lane::{LaneState, Ticket, Work};
 use crate::reconcile::{DISK, gone};
 use crate::{Result, sql};
 
@@ -143,16 +143,21 @@ impl Core {
         pages
             .iter()
             .for_each(|entry| self.deletions.bury(entry.clone(), now));
-        self.append(drafts(Kind::PageDeleted, pages, author))?
-            .publish(|state, records| {
-                let mut work = Work::default();
-                for (entry, record) in pages.iter().zip(records) {
-                    remove(state, entry, &mut work);
-                    work.changes.push(sql::tombstone(entry.no, record, record));
-                    work.stale.push((entry.no, record.seq));
-                }
-                work
-            })
+        let ticket = self.append(drafts(Kind::PageDeleted, pages, author))?;
+        self.publish_deletions(ticket, pages)
+    }
+
+    /// `ticket` holds the records of these pages' deletions, in their order.
+    pub(crate) fn publish_deletions(&self, ticket: Ticket<'_>, pages: &[Arc<Entry>]) -> Result<()> {
+        ticket.publish(|state, records| {
+            let mut work = Work::default();
+            for (entry, record) in pages.iter().zip(records) {
+                remove(state, entry, &mut work);
+                work.changes.push(sql::tombstone(entry.no, record, record));
+                work.stale.push((entry.no, record.seq));
+            }
+            work
+        })
     }
 
     /// What vanished a moment ago is held or deleted before anybody confirms.
@@ -198,7 +203,7 @@ pub(crate) fn remove(state: &mut LaneState, entry: &Entry, work: &mut Work) {
     state.remove(entry);
 }
 
-fn drafts(kind: Kind, pages: &[Arc<Entry>], author: &str) -> Vec<Draft> {
+pub(crate) fn drafts(kind: Kind, pages: &[Arc<Entry>], author: &str) -> Vec<Draft> {
     let draft = |e: &Arc<Entry>| Draft {
         uid: Some(e.uid),
         path: Some(e.path.to_string()),

@@ -153,3 +153,73 @@ fn nothing_acknowledged_is_lost_whichever_step_the_process_dies_at() {
         }
     });
 }
+
+/// Names the child's job: `<failpoint> <folder>`.
+const DELETION: &str = "CRASH_DELETION_JOB";
+
+/// Runs in the child: deletes a page of a folder that has been served before.
+#[test]
+fn child_of_the_deletion_test() {
+    let Ok(job) = std::env::var(DELETION) else {
+        return;
+    };
+    let (point, folder) = job.split_once(' ').unwrap();
+    let die = DieAt {
+        point: point.into(),
+        passes: 0.into(),
+    };
+    let folder = std::path::Path::new(folder);
+    let options = OpenOptions {
+        env: Env {
+            failpoints: Arc::new(die),
+            ..Env::system()
+        },
+        cache_home: Some(folder.with_extension("cache")),
+        ..OpenOptions::default()
+    };
+    let kb = escurel_core::Kb::open(folder, options).unwrap();
+    assert!(kb.wait_ready(&mut |_| {}));
+    kb.delete_page(&me(), "page.md", None, false).unwrap();
+    println!("DELETED");
+}
+
+#[test]
+fn a_deletion_happens_whole_or_not_at_all_and_stays_restorable() {
+    for point in [
+        "core.before_append",
+        "core.after_append",
+        "core.after_remove",
+        "core.before_publish",
+    ] {
+        let vault = Vault::new(&[("page.md", &text(1)), ("other.md", "[[page]]\n")]);
+        vault.open().close();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "crash::child_of_the_deletion_test",
+                "--nocapture",
+            ])
+            .env(DELETION, format!("{point} {}", vault.folder().display()))
+            .output()
+            .unwrap();
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            !output.status.success() && !out.contains("DELETED"),
+            "{point}: {out}"
+        );
+        let kb = vault.open();
+        let there = point == "core.before_append";
+        assert_eq!(vault.path("page.md").exists(), there, "{point}");
+        assert_eq!(text_of(&kb, "page.md"), there.then(|| text(1)), "{point}");
+        verify_clean(&kb);
+        let then = escurel_core::Then::Version(1);
+        let back = kb.restore_page(&me(), "page.md", &then, false).unwrap();
+        assert!(back.ok, "{point}: {back:?}");
+        assert_eq!(vault.read("page.md"), text(1), "{point}");
+        assert_eq!(
+            kb.page_history(&me(), "page.md", 9).unwrap().versions.len(),
+            if there { 1 } else { 3 }
+        );
+        verify_clean(&kb);
+    }
+}

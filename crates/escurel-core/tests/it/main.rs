@@ -7,6 +7,7 @@ mod crash;
 mod losses;
 mod meaning;
 mod outside;
+mod pages;
 mod past;
 mod providers;
 mod reads;

@@ -1,5 +1,5 @@
+use escurel_core::Refusal;
 use escurel_core::api as core;
-use escurel_core::{Code, Refusal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::spec::{Cli, Effect, Execution, Quota, Run, Scope, Spec};
 use crate::table::{Table, cell};
 use crate::tool::{Call, Tool};
-use crate::wire::{Issue, PageRef, WikilinkParsed};
+use crate::wire::{Issue, PageRef, VersionArgument, WikilinkParsed};
 
 const DEFAULT_MAX_CHARS: usize = 40_000;
 
@@ -37,18 +37,6 @@ pub struct Expand {
     /// At most this many characters of text.
     #[schemars(range(min = 1, max = 10_000_000), extend("default" = DEFAULT_MAX_CHARS))]
     max_chars: Option<usize>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(transform = text_or_integer)]
-enum VersionArgument {
-    Text(String),
-    Number(serde_json::Number),
-}
-
-fn text_or_integer(schema: &mut schemars::Schema) {
-    *schema = schemars::json_schema!({ "type": ["string", "integer"] });
 }
 
 /// A page, or `{"page": null}`.
@@ -163,7 +151,7 @@ impl Tool for Expand {
 
     fn call(self, cx: &Call<'_>) -> Result<Expanded, Refusal> {
         let request = core::ExpandRequest {
-            version: self.version.map(VersionArgument::number).transpose()?,
+            version: VersionArgument::optional(self.version, "version")?,
             page_id: self.page_id,
             anchor: self.anchor,
             as_of: self.as_of,
@@ -177,22 +165,6 @@ impl Tool for Expand {
                 content: None,
             },
             Some(found) => Expanded::from(found),
-        })
-    }
-}
-
-impl VersionArgument {
-    fn number(self) -> Result<u64, Refusal> {
-        let text = match self {
-            VersionArgument::Number(n) => n.to_string(),
-            VersionArgument::Text(text) => text,
-        };
-        let digits = text.trim().trim_start_matches('@');
-        let digits = digits.strip_prefix(['v', 'V']).unwrap_or(digits);
-        digits.parse().map_err(|_| {
-            let shown: String = text.chars().take(60).collect();
-            let message = format!("version: expected a version such as v3, got {shown:?}.");
-            Refusal::new(Code::InvalidArgument, message).at("version")
         })
     }
 }
@@ -262,27 +234,5 @@ fn table(answer: &Value) -> Table {
         Some(anchor) => table.note(format!("\n[cut; go on with --anchor {anchor}]")),
         None if answer["truncated"] == true => table.note("\n[cut; use a larger --max-chars]"),
         None => table,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_read() {
-        let check = |text: &str, expect: Option<u64>| {
-            assert_eq!(
-                VersionArgument::Text(text.into()).number().ok(),
-                expect,
-                "{text}"
-            );
-        };
-        check("v3", Some(3));
-        check("3", Some(3));
-        check("@v12", Some(12));
-        check("latest", None);
-        check("v-1", None);
-        check("v99999999999999999999", None);
     }
 }

@@ -3,15 +3,22 @@
 //! [`TOOLS`] is the only list of them; its order is the order of every
 //! derived surface.
 
+mod blame_page;
+mod delete_page;
+mod diff_pages;
+mod edit_page;
 mod expand;
 mod list_instances;
 mod list_skills;
 mod list_snapshots;
 mod neighbours;
+mod page_history;
 mod provenance_ancestry;
 mod provenance_report;
 mod resolve;
+mod restore_page;
 mod search;
+mod update_page;
 mod validate;
 
 use crate::tool::{Entry, entry};
@@ -24,7 +31,14 @@ pub static TOOLS: &[Entry] = &[
     entry::<list_skills::ListSkills>(),
     entry::<list_instances::ListInstances>(),
     entry::<validate::Validate>(),
+    entry::<update_page::UpdatePage>(),
+    entry::<edit_page::EditPage>(),
+    entry::<delete_page::DeletePage>(),
+    entry::<restore_page::RestorePage>(),
     entry::<provenance_ancestry::ProvenanceAncestry>(),
     entry::<provenance_report::ProvenanceReport>(),
     entry::<list_snapshots::ListSnapshots>(),
+    entry::<page_history::PageHistory>(),
+    entry::<diff_pages::DiffPages>(),
+    entry::<blame_page::BlamePage>(),
 ];

@@ -17,10 +17,27 @@ const NAMES: &[&str] = &[
     "list_skills",
     "list_instances",
     "validate",
+    "update_page",
+    "edit_page",
+    "delete_page",
+    "restore_page",
     "provenance_ancestry",
     "provenance_report",
     "list_snapshots",
+    "page_history",
+    "diff_pages",
+    "blame_page",
 ];
+
+/// Those that move the state on.
+const WRITING: &[&str] = &["update_page", "edit_page", "delete_page", "restore_page"];
+
+fn execution(name: &str) -> &'static str {
+    match WRITING.contains(&name) {
+        true => "orchestration",
+        false => "deterministic",
+    }
+}
 
 fn listed(caller: &Caller, labels: bool) -> Vec<Value> {
     serde_json::from_str(&Catalog::standard().list_json(caller, labels)).unwrap()
@@ -92,12 +109,11 @@ fn entries_have_what_clients_need() {
             tool.get("execution").is_none() && tool.get("scope").is_none(),
             "{name}"
         );
-        assert_eq!(
-            tool["_meta"]["escurel/execution"], "deterministic",
-            "{name}"
-        );
+        let kind = &tool["_meta"]["escurel/execution"];
+        assert_eq!(kind, execution(&name), "{name}");
         assert_eq!(tool["_meta"]["escurel/scope"], "agent", "{name}");
-        assert_eq!(tool["annotations"]["readOnlyHint"], true, "{name}");
+        let reads = !WRITING.contains(&name.as_str());
+        assert_eq!(tool["annotations"]["readOnlyHint"], reads, "{name}");
         let description = tool["description"].as_str().unwrap();
         assert!(
             description.len() > 80 && description.len() < 2_000,
@@ -194,7 +210,7 @@ fn openapi_is_a_snapshot_and_has_every_tool() {
     for name in NAMES {
         let operation = &document["paths"][format!("/api/tools/{name}")]["post"];
         assert_eq!(operation["operationId"], *name);
-        assert_eq!(operation["x-escurel-execution"], "deterministic");
+        assert_eq!(operation["x-escurel-execution"], execution(name));
         assert_eq!(operation["x-escurel-scope"], "agent");
     }
     check_file(expect_file!["expect/openapi.json"], &document);
