@@ -32,7 +32,7 @@ pub use edit::{Edit, Part, Position};
 pub use restore::Then;
 pub(crate) use update::unified;
 
-use merged::merge_pages;
+use merged::{merge_pages, merge_saves};
 
 /// A whole page to create or replace.
 #[derive(Clone, Debug)]
@@ -222,7 +222,7 @@ impl Core {
             let base = planned.unwrap_or_default();
             old = Some(self.record_outside_edit(uid, path, &found)?);
             next = old.as_ref().map_or(next, |entry| entry.version) + 1;
-            let Some(both) = merge_pages(path, self.layout, &base, &content, &found) else {
+            let Some(both) = merge_saves(&base, &content, &found) else {
                 self.put_back(path, content.to_vec(), found)?;
                 return Err(Refusal::new(
                     Code::Conflict,

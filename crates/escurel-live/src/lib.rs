@@ -5,4 +5,4 @@
 
 mod merge;
 
-pub use merge::merge;
+pub use merge::{merge, merge_lines};

@@ -2,8 +2,11 @@
 //!
 //! Lines first: what only one side touched, and what both changed in the same
 //! way, counts once. Where both touched the same lines, their changes meet as
-//! concurrent edits of one CRDT text, letter by letter. Invariant: the union
-//! of a text with an unchanged one is that text.
+//! concurrent edits of one CRDT text, letter by letter. Invariants: the union
+//! of a text with an unchanged one is that text; no word of it is made of
+//! pieces that nobody wrote together.
+
+use std::collections::HashSet;
 
 use diffy::{ConflictStyle, MergeOptions};
 use loro::{ExportMode, LoroDoc, LoroError, UpdateOptions};
@@ -13,13 +16,19 @@ const TEXT: &str = "body";
 /// milliseconds lines are compared.
 const PATIENCE_MS: f64 = 100.0;
 
-/// Both changes to `base`. `ours` comes first where both insert at one place.
-pub fn merge(base: &str, ours: &str, theirs: &str) -> String {
+/// Both changes to `base`, if no line was changed by both in different ways.
+pub fn merge_lines(base: &str, ours: &str, theirs: &str) -> Option<String> {
+    diffy::merge(base, ours, theirs).ok()
+}
+
+/// Both changes to `base`, if they leave each other's words whole. `ours` comes first where both
+/// insert at one place.
+pub fn merge(base: &str, ours: &str, theirs: &str) -> Option<String> {
     if ours == theirs || theirs == base {
-        return ours.to_owned();
+        return Some(ours.to_owned());
     }
     if ours == base {
-        return theirs.to_owned();
+        return Some(theirs.to_owned());
     }
     // A last line without its end could not be told from the marker after it.
     let [base, ours, theirs] = [base, ours, theirs].map(|text| format!("{text}\n"));
@@ -30,13 +39,13 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> String {
         .merge(&base, &ours, &theirs);
     let mut text = match merged {
         Ok(clean) => clean,
-        Err(marked) => marks.resolve(&marked),
+        Err(marked) => marks.resolve(&marked)?,
     };
     // Each side has a line end more than it had, and so has their union.
     if text.ends_with('\n') {
         text.pop();
     }
-    text
+    Some(text)
 }
 
 /// Conflict markers that no text contains.
@@ -78,7 +87,7 @@ impl Marks {
         }
     }
 
-    fn resolve(&self, marked: &str) -> String {
+    fn resolve(&self, marked: &str) -> Option<String> {
         let mut text = String::with_capacity(marked.len());
         let mut sides = [String::new(), String::new(), String::new()];
         let mut now = Side::Both;
@@ -86,7 +95,11 @@ impl Marks {
             if let Some(side) = self.side(line) {
                 if side == Side::Both {
                     let [ours, base, theirs] = std::mem::take(&mut sides);
-                    text.push_str(&union(&base, &ours, &theirs));
+                    let both = union(&base, &ours, &theirs)?;
+                    if !has_whole_words(&base, &ours, &theirs, &both) {
+                        return None;
+                    }
+                    text.push_str(&both);
                 }
                 now = side;
                 continue;
@@ -98,13 +111,13 @@ impl Marks {
                 Side::Theirs => sides[2].push_str(line),
             }
         }
-        text
+        Some(text)
     }
 }
 
 /// Two concurrent edits of one CRDT text. Its clients are numbered, so that the same
 /// three texts always have the same union.
-fn union(base: &str, ours: &str, theirs: &str) -> String {
+fn union(base: &str, ours: &str, theirs: &str) -> Option<String> {
     let union = || -> Result<String, LoroError> {
         let start = LoroDoc::new();
         start.set_peer_id(1)?;
@@ -116,8 +129,21 @@ fn union(base: &str, ours: &str, theirs: &str) -> String {
         both.import(&other.export(ExportMode::all_updates()).map_err(encode)?)?;
         Ok(both.get_text(TEXT).to_string())
     };
-    // Only a text that is no text could fail, and nothing may be lost then either.
-    union().unwrap_or_else(|_| format!("{ours}{theirs}"))
+    union().ok()
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words.filter(|word| !word.is_empty())
+}
+
+/// Every word that a side added is there, and there is none that nobody wrote.
+fn has_whole_words(base: &str, ours: &str, theirs: &str, both: &str) -> bool {
+    let [base, ours, theirs, both] =
+        [base, ours, theirs, both].map(|text| words(text).collect::<HashSet<_>>());
+    let written = |word: &&str| base.contains(word) || ours.contains(word) || theirs.contains(word);
+    let mut added = ours.union(&theirs).filter(|word| !base.contains(*word));
+    both.iter().all(written) && added.all(|word| both.contains(word))
 }
 
 fn branch(whole: &[u8], peer: u64, text: &str) -> Result<LoroDoc, LoroError> {
@@ -148,8 +174,8 @@ mod tests {
 
     #[test]
     fn changes_of_different_lines_stand_side_by_side() {
-        assert_eq!(merge("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n"), "A\nb\nC\n");
-        assert_eq!(merge("a\n\nb", "a\n\nb", "x"), "x");
+        assert_eq!(merged("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n"), "A\nb\nC\n");
+        assert_eq!(merged("a\n\nb", "a\n\nb", "x"), "x");
     }
 
     #[test]
@@ -157,16 +183,16 @@ mod tests {
         let base = "one\n\ntwo\n\nthree\n";
         let ours = "one\nsame\n\ntwo left\n\nthree\n";
         let theirs = "one\nsame\n\ntwo right\n\nthree\n";
-        let both = merge(base, ours, theirs);
+        let both = merged(base, ours, theirs);
         assert_eq!(both.matches("same").count(), 1, "{both}");
         assert!(both.contains("left") && both.contains("right"), "{both}");
     }
 
     #[test]
     fn changes_of_one_line_meet_letter_by_letter() {
-        let both = merge("the cat sat\n", "the big cat sat\n", "the cat sat down\n");
+        let both = merged("the cat sat\n", "the big cat sat\n", "the cat sat down\n");
         assert_eq!(both, "the big cat sat down\n");
-        let keys = merge("a: 1\nb: 2\n", "a: 5\nb: 2\n", "a: 1\nb: 7\n");
+        let keys = merged("a: 1\nb: 2\n", "a: 5\nb: 2\n", "a: 1\nb: 7\n");
         assert_eq!(keys, "a: 5\nb: 7\n");
     }
 
@@ -175,9 +201,24 @@ mod tests {
         let marks = "<<<<<<< ours\nx\n=======\ny\n>>>>>>> theirs\n";
         let ours = format!("{marks}left\n");
         let theirs = format!("{marks}right\n");
-        let both = merge(marks, &ours, &theirs);
+        let both = merged(marks, &ours, &theirs);
         assert!(both.starts_with(marks), "{both}");
         assert!(both.contains("left") && both.contains("right"), "{both}");
+    }
+
+    fn merged(base: &str, ours: &str, theirs: &str) -> String {
+        merge(base, ours, theirs).unwrap()
+    }
+
+    #[test]
+    fn two_texts_for_one_place_are_not_mixed() {
+        let (base, ours, theirs) = ("tok000000 and more\n", "tok000136 and [[id3]]\n", "tok99\n");
+        assert_eq!(merge(base, ours, theirs), None);
+        assert_eq!(merge_lines(base, ours, theirs), None);
+        assert_eq!(
+            merge("# A\n", "# Title 0\n\none\n", "# Title 2\n\ntwo\n"),
+            None
+        );
     }
 
     fn text() -> impl Strategy<Value = String> {
@@ -187,22 +228,25 @@ mod tests {
     proptest! {
         #[test]
         fn one_sided_changes_and_equal_changes_are_taken(base in text(), new in text()) {
-            prop_assert_eq!(merge(&base, &new, &base), new.clone());
-            prop_assert_eq!(merge(&base, &base, &new), new.clone());
-            prop_assert_eq!(merge(&base, &new, &new), new);
+            prop_assert_eq!(merge(&base, &new, &base), Some(new.clone()));
+            prop_assert_eq!(merge(&base, &base, &new), Some(new.clone()));
+            prop_assert_eq!(merge(&base, &new, &new), Some(new));
         }
 
         #[test]
-        fn what_both_add_is_all_there(base in text(), a in "[x]{1,5}", b in "[y]{1,5}", at in 0usize..40, to in 0usize..40) {
+        fn what_both_add_is_all_there(base in text(), a in " [x]{1,5} ", b in " [y]{1,5} ", at in 0usize..40, to in 0usize..40) {
             let put = |text: &str, at: usize| {
                 let at = base.char_indices().map(|(i, _)| i).nth(at).unwrap_or(base.len());
                 format!("{}{text}{}", &base[..at], &base[at..])
             };
-            let both = merge(&base, &put(&a, at), &put(&b, to));
-            prop_assert_eq!(both.chars().filter(|c| *c == 'x').count(), a.len());
-            prop_assert_eq!(both.chars().filter(|c| *c == 'y').count(), b.len());
-            // Two lines in one place may bring an empty line less or more.
-            let letters = |text: &str| text.chars().filter(|c| !"xy\n".contains(*c)).collect::<String>();
+            let Some(both) = merge(&base, &put(&a, at), &put(&b, to)) else { return Ok(()) };
+            prop_assert_eq!(both.chars().filter(|c| *c == 'x').count(), a.trim().len());
+            prop_assert_eq!(both.chars().filter(|c| *c == 'y').count(), b.trim().len());
+            // Two lines in one place may bring an empty line or a space less or more.
+            let letters = |text: &str| {
+                let kept = |c: &char| !c.is_whitespace() && !"xy".contains(*c);
+                text.chars().filter(kept).collect::<String>()
+            };
             prop_assert_eq!(letters(&both), letters(&base));
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use escurel_md::{Layout, Page};
 
 /// Both changes to `base`, or nothing when they cannot stand together: a text is no text, the
-/// union's header cannot be read, or both gave the same key different values.
+/// union's header cannot be read, or both gave the same words or the same key different values.
 pub(super) fn merge_pages(
     path: &str,
     layout: Layout,
@@ -14,7 +14,7 @@ pub(super) fn merge_pages(
     theirs: &[u8],
 ) -> Option<Vec<u8>> {
     let text = |bytes| std::str::from_utf8(bytes).ok();
-    let both = escurel_live::merge(text(base)?, text(ours)?, text(theirs)?).into_bytes();
+    let both = escurel_live::merge(text(base)?, text(ours)?, text(theirs)?)?.into_bytes();
     let [base, ours, theirs, union] =
         [base, ours, theirs, &both].map(|bytes| escurel_md::parse(path, bytes, layout));
     (is_readable(&union) && has_both_headers(&base, &ours, &theirs, &union)).then_some(both)
@@ -42,4 +42,11 @@ fn has_both_headers(base: &Page, ours: &Page, theirs: &Page, union: &Page) -> bo
         let meant = if ours == base { theirs } else { ours };
         (ours == base || theirs == base || ours == theirs) && union == meant
     })
+}
+
+/// As [`merge_pages`] for a file that somebody saved while we wrote it. Nobody reads that union
+/// before it stands, so lines that both changed are not joined.
+pub(super) fn merge_saves(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
+    let text = |bytes| std::str::from_utf8(bytes).ok();
+    escurel_live::merge_lines(text(base)?, text(ours)?, text(theirs)?).map(String::into_bytes)
 }
