@@ -416,7 +416,7 @@ pub struct VersionInfo {
     /// RFC 3339.
     pub at: String,
     pub by: String,
-    /// How it came: written, adopted, disk, restored, page_moved, page_deleted.
+    /// How it came: write, adopted, disk, restored, page_moved, page_deleted.
     pub origin: String,
     pub path: String,
     /// The page was deleted here.

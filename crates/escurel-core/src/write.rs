@@ -132,17 +132,20 @@ impl Core {
                 format!("{} may not write {path}.", caller.subject),
             ));
         }
-        if self.store.read_only() || is_builtin(path) {
-            return Err(Refusal::new(
-                Code::ReadOnly,
-                format!("{path} cannot be written."),
-            ));
-        }
-        self.store.writable()?;
+        self.guard_writable(path)?;
         match old {
             Some(entry) => guard_replace(entry, new, base_version),
             None => self.guard_create(path, new),
         }
+    }
+
+    /// Is there anything at all that may be written or deleted here?
+    fn guard_writable(&self, path: &str) -> Result<()> {
+        if self.store.read_only() || is_builtin(path) {
+            let why = format!("{path} cannot be written.");
+            return Err(Refusal::new(Code::ReadOnly, why));
+        }
+        Ok(self.store.writable()?)
     }
 
     fn guard_create(&self, path: &str, new: &Parsed) -> Result<()> {
@@ -342,21 +345,11 @@ impl Core {
 
 fn guard_replace(old: &Entry, new: &Parsed, base_version: Option<u64>) -> Result<()> {
     let refuse = |code, why: String| Err(Refusal::new(code, why));
-    if old.missing {
-        return refuse(
-            Code::MissingOnDisk,
-            format!("The file of {} is missing.", old.path),
-        );
-    }
+    guard_present(old)?;
     if !old.facts.utf8 {
         return refuse(Code::NotUtf8, format!("{} is not UTF-8.", old.path));
     }
-    if let Some(base) = base_version.filter(|base| *base != old.version) {
-        return refuse(
-            Code::Conflict,
-            format!("{} is at v{}, not v{base}.", old.path, old.version),
-        );
-    }
+    guard_version(old, base_version)?;
     let same = old.facts.page_type == new.page.page_type
         && *old.facts.skill == *new.page.skill
         && *old.facts.id == *new.page.id;
@@ -371,6 +364,25 @@ fn guard_replace(old: &Entry, new: &Parsed, base_version: Option<u64>) -> Result
         );
     }
     Ok(())
+}
+
+fn guard_present(entry: &Entry) -> Result<()> {
+    if !entry.missing {
+        return Ok(());
+    }
+    let why = format!("The file of {} is missing.", entry.path);
+    Err(Refusal::new(Code::MissingOnDisk, why).at("page_id"))
+}
+
+/// Compare and swap: the page must be at this version, if one is given.
+fn guard_version(entry: &Entry, base_version: Option<u64>) -> Result<()> {
+    match base_version.filter(|base| *base != entry.version) {
+        None => Ok(()),
+        Some(base) => {
+            let why = format!("{} is at v{}, not v{base}.", entry.path, entry.version);
+            Err(Refusal::new(Code::Conflict, why).at("base_version"))
+        }
+    }
 }
 
 fn checked_path(path: &str) -> Result<String> {

@@ -95,7 +95,7 @@ impl Marks {
             if let Some(side) = self.side(line) {
                 if side == Side::Both {
                     let [ours, base, theirs] = std::mem::take(&mut sides);
-                    let both = union(&base, &ours, &theirs)?;
+                    let both = union(&base, &ours, &theirs).ok()?;
                     if !has_whole_words(&base, &ours, &theirs, &both) {
                         return None;
                     }
@@ -117,19 +117,16 @@ impl Marks {
 
 /// Two concurrent edits of one CRDT text. Its clients are numbered, so that the same
 /// three texts always have the same union.
-fn union(base: &str, ours: &str, theirs: &str) -> Option<String> {
-    let union = || -> Result<String, LoroError> {
-        let start = LoroDoc::new();
-        start.set_peer_id(1)?;
-        start.get_text(TEXT).insert(0, base)?;
-        start.commit();
-        let whole = start.export(ExportMode::Snapshot).map_err(encode)?;
-        let both = branch(&whole, 2, ours)?;
-        let other = branch(&whole, 3, theirs)?;
-        both.import(&other.export(ExportMode::all_updates()).map_err(encode)?)?;
-        Ok(both.get_text(TEXT).to_string())
-    };
-    union().ok()
+fn union(base: &str, ours: &str, theirs: &str) -> Result<String, LoroError> {
+    let start = LoroDoc::new();
+    start.set_peer_id(1)?;
+    start.get_text(TEXT).insert(0, base)?;
+    start.commit();
+    let whole = start.export(ExportMode::Snapshot).map_err(encode)?;
+    let both = branch(&whole, 2, ours)?;
+    let other = branch(&whole, 3, theirs)?;
+    both.import(&other.export(ExportMode::all_updates()).map_err(encode)?)?;
+    Ok(both.get_text(TEXT).to_string())
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -216,8 +216,8 @@ impl Outcome {
     }
 }
 
-/// An [`Outcome`] for people.
-pub fn outcome_table(answer: &Value) -> Table {
+/// The findings of an answer, for people.
+pub fn issues_table(answer: &Value) -> Table {
     let columns = [
         ("", "/severity"),
         ("Where", "/location"),
@@ -225,13 +225,18 @@ pub fn outcome_table(answer: &Value) -> Table {
         ("Finding", "/message"),
         ("Instead", "/suggestion"),
     ];
+    Table::of(answer, "/issues", &columns)
+}
+
+/// An [`Outcome`] for people.
+pub fn outcome_table(answer: &Value) -> Table {
     let text = |key: &str| answer[key].as_str().unwrap_or_default();
     let verdict = match (answer["ok"] == true, answer["dry_run"] == true) {
         (true, true) => format!("would be {} {}", text("page_id"), text("new_version")),
         (true, false) => format!("{} is at {}", text("page_id"), text("new_version")),
         (false, _) => "nothing was written".to_owned(),
     };
-    let table = Table::of(answer, "/issues", &columns).footer(verdict);
+    let table = issues_table(answer).footer(verdict);
     text("diff").lines().fold(table, Table::note)
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use escurel_access::{Caller, Verb};
 use escurel_index::{Entry, PageNo, Scope, VersionRow};
 use escurel_md::{Issue, Link, LinkKind, Page, PageType, Wikilink, duplicate_id};
-use escurel_store::{ObjectId, Uid};
 
+use super::history::{row_of, uid_of};
 use super::validate::twins;
 use super::{Reading, instant, page_ref};
 use crate::api::{ExpandRequest, Expanded, ExpandedBlock, OutLink, PageRef, Shadow};
@@ -102,12 +102,8 @@ impl Core {
             return self.live(reading, &entry.uid.to_string());
         }
         let duck = self.sql.at(reading.view.seq)?;
-        let row = duck
-            .versions(entry.uid)?
-            .into_iter()
-            .rfind(|row| row.version == version && !row.deleted);
-        match row {
-            Some(row) => self.past_text(caller, row, Some(entry)),
+        match row_of(&duck.versions(entry.uid)?, version) {
+            Some(row) => self.past_text(caller, row.clone(), Some(entry)),
             None => {
                 let why = format!(
                     "{} has no version v{version}; its newest is v{}.",
@@ -127,14 +123,9 @@ impl Core {
     ) -> Result<Option<Chosen>> {
         let duck = self.sql.at(reading.view.seq)?;
         let entry = reading.find(page_id)?;
-        let uid = match &entry {
-            Some(entry) => Some(entry.uid),
-            None => page_id
-                .parse::<Uid>()
-                .ok()
-                .map_or_else(|| duck.uid_at_path(page_id), |uid| Ok(Some(uid)))?,
+        let Some(uid) = uid_of(entry.as_deref(), page_id, &duck)? else {
+            return Ok(None);
         };
-        let Some(uid) = uid else { return Ok(None) };
         match duck.version_at(uid, time)? {
             Some(row) if !row.deleted => self.past_text(caller, row, entry),
             _ => Ok(None),
@@ -148,8 +139,7 @@ impl Core {
         row: VersionRow,
         entry: Option<Arc<Entry>>,
     ) -> Result<Option<Chosen>> {
-        let object: ObjectId = row.object.parse()?;
-        let bytes = self.store.object(&object)?;
+        let bytes = self.row_text(&row)?;
         let parsed = Parsed::of(&row.path, &bytes, self.layout);
         if entry.is_none() && !may(&*self.policy, caller, Verb::Read, &row.path, &parsed.facts) {
             return Ok(None);

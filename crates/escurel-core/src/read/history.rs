@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use escurel_access::{Caller, Verb};
-use escurel_index::{Entry, VersionRow};
+use escurel_index::{Duck, Entry, VersionRow};
 use escurel_md::When;
 use escurel_store::Uid;
 
@@ -55,11 +55,7 @@ impl Core {
         };
         let mut versions = Vec::with_capacity(rows.len() - first);
         for row in &rows[first..] {
-            let text = if row.deleted {
-                Some(Vec::new())
-            } else {
-                self.text_of(row)
-            };
+            let text = self.text_of(row);
             let (lines_added, lines_removed) = changed_lines(before.as_deref(), text.as_deref());
             versions.push(VersionInfo {
                 version: row.version,
@@ -104,18 +100,14 @@ impl Core {
                 .unwrap_or(from)
         });
         let text = |version: u64, argument: &str| {
-            let row = past
-                .rows
-                .iter()
-                .rfind(|row| row.version == version && !row.deleted);
-            let row = row.ok_or_else(|| {
+            let row = row_of(&past.rows, version).ok_or_else(|| {
                 Refusal::new(
                     Code::InvalidArgument,
                     format!("{page_id} has no v{version}."),
                 )
                 .at(argument)
             })?;
-            Ok::<_, Refusal>((row.path.clone(), self.store.object(&row.object.parse()?)?))
+            Ok::<_, Refusal>((row.path.clone(), self.row_text(row)?))
         };
         let (_, before) = text(from, "from")?;
         let (path, after) = text(to, "to")?;
@@ -129,9 +121,10 @@ impl Core {
     pub fn blame_page(&self, caller: &Caller, page_id: &str) -> Result<Vec<BlamedLine>> {
         let past = self.past(caller, page_id)?;
         let mut lines: Vec<(Arc<str>, usize)> = Vec::new();
-        for (number, row) in past.rows.iter().enumerate() {
+        let texts = past.rows.iter().enumerate().filter(|(_, row)| !row.deleted);
+        for (number, row) in texts {
             // What was erased hands its lines on to the next version.
-            if let Some(text) = self.text_of(row).filter(|_| !row.deleted) {
+            if let Some(text) = self.text_of(row) {
                 lines = handed_on(&lines, &String::from_utf8_lossy(&text), number);
             }
         }
@@ -154,15 +147,8 @@ impl Core {
         let live = reading
             .find(page_id)
             .map_err(|refusal| refusal.at("page_id"))?;
-        let uid = match &live {
-            Some(entry) => Some(entry.uid),
-            None => match page_id.parse::<Uid>() {
-                Ok(uid) => Some(uid),
-                Err(_) => duck.uid_at_path(page_id)?,
-            },
-        };
         let missing = || not_found(page_id).at("page_id");
-        let uid = uid.ok_or_else(missing)?;
+        let uid = uid_of(live.as_deref(), page_id, &duck)?.ok_or_else(missing)?;
         let rows = duck.versions(uid)?;
         let shown = live.is_some() || self.stood_for(caller, &reading, uid, &rows);
         if rows.is_empty() || !shown {
@@ -189,9 +175,32 @@ impl Core {
             })
     }
 
-    /// Absent: erased.
+    /// Nothing for a deletion. Absent: erased.
     fn text_of(&self, row: &VersionRow) -> Option<Vec<u8>> {
-        self.store.object(&row.object.parse().ok()?).ok()
+        match row.deleted {
+            true => Some(Vec::new()),
+            false => self.row_text(row).ok(),
+        }
+    }
+
+    /// The text of a version.
+    pub(crate) fn row_text(&self, row: &VersionRow) -> Result<Vec<u8>> {
+        Ok(self.store.object(&row.object.parse()?)?)
+    }
+}
+
+/// The text that a version has: a rename is a row of its own with the version that it found.
+pub(crate) fn row_of(rows: &[VersionRow], version: u64) -> Option<&VersionRow> {
+    rows.iter()
+        .rfind(|row| row.version == version && !row.deleted)
+}
+
+/// The page that is live under a name or, if there is none, that had this uid or path.
+pub(crate) fn uid_of(live: Option<&Entry>, page_id: &str, duck: &Duck) -> Result<Option<Uid>> {
+    match (live, page_id.parse::<Uid>()) {
+        (Some(entry), _) => Ok(Some(entry.uid)),
+        (None, Ok(uid)) => Ok(Some(uid)),
+        (None, Err(_)) => Ok(duck.uid_at_path(page_id)?),
     }
 }
 

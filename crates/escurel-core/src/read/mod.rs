@@ -10,6 +10,8 @@ mod resources;
 mod search;
 mod validate;
 
+pub(crate) use history::{row_of, uid_of};
+
 use std::sync::Arc;
 
 use escurel_access::Caller;

@@ -4,8 +4,8 @@ use escurel_access::{Caller, Verb};
 use escurel_store::{Kind, Removed};
 
 use super::update::{refused, unified};
+use super::{guard_present, guard_version};
 use crate::api::UpdateAnswer;
-use crate::builtin::is_builtin;
 use crate::facts::Parsed;
 use crate::kb::Core;
 use crate::reconcile::deletions;
@@ -31,25 +31,15 @@ impl Core {
             .to_string();
         let _page = self.page_locks.lock(&path);
         let entry = self.reading(caller, None).demand(&path, "page_id")?;
-        if let Some(base) = base_version.filter(|base| *base != entry.version) {
-            let why = format!("{path} is at v{}, not v{base}.", entry.version);
-            return refused(Refusal::new(Code::Conflict, why).at("base_version"));
+        if let Err(refusal) = guard_version(&entry, base_version) {
+            return refused(refusal);
         }
         if !may(&*self.policy, caller, Verb::Delete, &path, &entry.facts) {
             let why = format!("{} may not delete {path}.", caller.subject);
             return refused(Refusal::new(Code::Forbidden, why).at("page_id"));
         }
-        if self.store.read_only() || is_builtin(&path) {
-            return Err(Refusal::new(
-                Code::ReadOnly,
-                format!("{path} cannot be deleted."),
-            ));
-        }
-        self.store.writable()?;
-        if entry.missing {
-            let why = format!("The file of {path} is missing.");
-            return Err(Refusal::new(Code::MissingOnDisk, why).at("page_id"));
-        }
+        self.guard_writable(&path)?;
+        guard_present(&entry)?;
         let text = self.head_text(&entry)?;
         if let Err(refusal) =
             self.guard_kind(caller, Some(&entry), &Parsed::of(&path, &text, self.layout))

@@ -4,7 +4,8 @@ use escurel_access::Caller;
 use escurel_md::{How, Misplaced, Place, edit_passage, set_frontmatter_key};
 use serde_json::Value;
 
-use super::update::Draft;
+use super::guard_version;
+use super::update::{Draft, refused};
 use crate::api::{EditRequest, UpdateAnswer};
 use crate::kb::Core;
 use crate::{Code, Refusal, Result};
@@ -61,9 +62,8 @@ impl Core {
         let _page = self.page_locks.lock(&path);
         // It may have moved before the lock was ours.
         let entry = self.reading(caller, None).demand(&path, "page_id")?;
-        if let Some(base) = request.base_version.filter(|base| *base != entry.version) {
-            let why = format!("{path} is at v{}, not v{base}.", entry.version);
-            return super::update::refused(Refusal::new(Code::Conflict, why).at("base_version"));
+        if let Err(refusal) = guard_version(&entry, request.base_version) {
+            return refused(refusal);
         }
         let before = self.head_text(&entry)?;
         let content = match edit {
@@ -76,7 +76,7 @@ impl Core {
                 let page = escurel_md::parse(&path, &before, self.layout);
                 if !page.utf8 {
                     let why = format!("{path} is not UTF-8.");
-                    return super::update::refused(Refusal::new(Code::NotUtf8, why).at("page_id"));
+                    return refused(Refusal::new(Code::NotUtf8, why).at("page_id"));
                 }
                 edit_passage(&page, part.place(), position.how(), text)
                     .map_err(|misplaced| part.refusal(&path, misplaced))?

@@ -9,7 +9,7 @@ use super::update::{Draft, refused, unified};
 use crate::api::UpdateAnswer;
 use crate::facts::Parsed;
 use crate::kb::Core;
-use crate::read::{instant, not_found};
+use crate::read::{instant, not_found, row_of, uid_of};
 use crate::sight::may;
 use crate::{Code, Refusal, Result};
 
@@ -40,12 +40,11 @@ impl Core {
         let live = reading
             .find(page_id)
             .map_err(|refusal| refusal.at("page_id"))?;
-        let uid = match &live {
-            Some(entry) => entry.uid,
-            None => self.gone_page(page_id)?,
-        };
+        let duck = self.sql.at(reading.view.seq)?;
+        let uid = uid_of(live.as_deref(), page_id, &duck)?;
+        let uid = uid.ok_or_else(|| not_found(page_id).at("page_id"))?;
         let row = self.text_then(uid, then, page_id)?;
-        let text = self.store.object(&row.object.parse()?)?;
+        let text = self.row_text(&row)?;
         let Some(entry) = live else {
             return self.revive(caller, row, &text, dry_run);
         };
@@ -56,16 +55,6 @@ impl Core {
             dry_run,
         };
         self.update_locked(caller, &entry.path, draft)
-    }
-
-    /// The page that was last at this path, or has this uid.
-    fn gone_page(&self, page_id: &str) -> Result<Uid> {
-        let duck = self.sql.at(self.view.load().seq)?;
-        let uid = match page_id.parse::<Uid>() {
-            Ok(uid) => Some(uid),
-            Err(_) => duck.uid_at_path(page_id)?,
-        };
-        uid.ok_or_else(|| not_found(page_id).at("page_id"))
     }
 
     fn text_then(&self, uid: Uid, then: &Then, page_id: &str) -> Result<VersionRow> {
@@ -81,13 +70,13 @@ impl Core {
             )
             .at(argument.to_owned())
         };
-        let mut texts = rows.into_iter().filter(|row| !row.deleted);
         match then {
-            Then::Last => texts
-                .next_back()
+            Then::Last => rows
+                .into_iter()
+                .rfind(|row| !row.deleted)
                 .ok_or_else(|| none("page_id", "ever".into())),
-            Then::Version(version) => texts
-                .rfind(|row| row.version == *version)
+            Then::Version(version) => row_of(&rows, *version)
+                .cloned()
                 .ok_or_else(|| none("version", format!("at v{version}"))),
             Then::Time(time) => {
                 let at = instant(time)?;

@@ -13,7 +13,7 @@ use super::{Change, checked_path, merge_pages};
 use crate::api::{UpdateAnswer, UpdateRequest};
 use crate::facts::Parsed;
 use crate::kb::Core;
-use crate::read::{Reading, not_found};
+use crate::read::{Reading, not_found, row_of};
 use crate::{Code, Refusal, Result};
 
 /// Findings of a draft that keep it from being written.
@@ -62,8 +62,8 @@ impl Core {
             .as_deref()
             .map(|entry| self.head_text(entry))
             .transpose()?;
-        let planned_change = self.plan_update(caller, path, old.clone(), planned.clone(), &draft);
-        let (change, auto_merged) = match planned_change {
+        let plan = self.plan_update(caller, path, old.clone(), planned.clone(), &draft);
+        let (change, auto_merged) = match plan {
             Ok(plan) => plan,
             Err(refusal) if refusal.code == Code::Conflict => return conflicted(refusal, planned),
             Err(refusal) => return refused(refusal),
@@ -171,12 +171,9 @@ impl Core {
     /// The text of an earlier version.
     pub(crate) fn version_text(&self, uid: Uid, version: u64) -> Result<Option<Vec<u8>>> {
         let rows = self.sql.at(self.view.load().seq)?.versions(uid)?;
-        let row = rows
-            .into_iter()
-            .rfind(|row| row.version == version && !row.deleted);
-        let text =
-            row.map(|row| -> Result<Vec<u8>> { Ok(self.store.object(&row.object.parse()?)?) });
-        text.transpose()
+        row_of(&rows, version)
+            .map(|row| self.row_text(row))
+            .transpose()
     }
 
     /// Pages of packs and of other systems are not written through pages.
@@ -222,14 +219,18 @@ impl Core {
         before: Option<&[u8]>,
     ) -> Result<Vec<Issue>, Vec<Issue>> {
         let reading = self.reading(caller, None);
-        let known: HashSet<(&str, String)> = before
-            .map(|bytes| self.draft_issues(&reading, &Parsed::of(path, bytes, self.layout).page))
-            .into_iter()
-            .flatten()
-            .filter(|issue| matches!(issue.code, "wikilink_malformed" | "anchor_missing"))
-            .map(|issue| (issue.code, issue.message))
-            .collect();
         let mut issues = self.draft_issues(&reading, &new.page);
+        let lasting =
+            |issue: &&Issue| matches!(issue.code, "wikilink_malformed" | "anchor_missing");
+        let doubtful = issues.iter().any(|issue| lasting(&issue));
+        let known: HashSet<(&str, String)> = before
+            .filter(|_| doubtful)
+            .map(|bytes| self.draft_issues(&reading, &Parsed::of(path, bytes, self.layout).page))
+            .iter()
+            .flatten()
+            .filter(lasting)
+            .map(|issue| (issue.code, issue.message.clone()))
+            .collect();
         let mut ok = true;
         for issue in &mut issues {
             let skill = issue.code == "unknown_skill" && issue.location == "frontmatter.skill";

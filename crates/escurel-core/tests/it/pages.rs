@@ -273,6 +273,9 @@ fn a_deleted_page_is_gone_and_comes_back_with_its_history() {
     assert_eq!(vault.read("t1.md"), TASK);
     assert_eq!(page(&kb, "t1.md").unwrap().uid, uid);
     assert!(found(&kb, "First").contains(&"t1.md".to_owned()));
+    let newest = kb.page_history(&me(), "t1.md", 1).unwrap();
+    assert!(newest.more);
+    assert_eq!(newest.versions[0].lines_added, TASK.lines().count());
     let (_, to, diff) = kb.diff_pages(&me(), "t1.md", 2, None).unwrap();
     assert!(
         to == 3 && diff.contains("-Quokka line.") && diff.contains("+First line."),

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::{line_ending, splice};
 use crate::page::Page;
 
 /// The place that is meant.
@@ -40,29 +41,17 @@ pub fn edit_passage(
     new: &str,
 ) -> Result<String, Misplaced> {
     let text = &page.text;
-    let spliced = |span: Range<usize>, new: &str| {
-        let (head, tail) = (&text[..span.start], &text[span.end..]);
-        format!("{head}{new}{tail}")
-    };
     match place {
         Place::Text(wanted) => {
-            let span = once(
-                text.match_indices(wanted)
-                    .map(|(at, found)| at..at + found.len()),
-            )?;
-            Ok(match how {
-                How::Replace => spliced(span, new),
-                How::Before => spliced(span.start..span.start, new),
-                How::After => spliced(span.end..span.end, new),
-            })
+            let found = text.match_indices(wanted);
+            let span = once(found.map(|(at, found)| at..at + found.len()))?;
+            Ok(splice(text, &[(spot(how, &span, &span), new.to_owned())]))
         }
         Place::Section(name) => {
             let (heading, section) = once(sections(page, name))?;
-            Ok(match how {
-                How::Replace => paragraph(text, heading.end..section.end, new),
-                How::Before => paragraph(text, heading.start..heading.start, new),
-                How::After => paragraph(text, section.end..section.end, new),
-            })
+            let under = heading.end..section.end;
+            let whole = heading.start..section.end;
+            Ok(paragraph(text, spot(how, &whole, &under), new))
         }
         Place::Block(anchor) => {
             let anchor = anchor.trim_start_matches('^');
@@ -76,13 +65,21 @@ pub fn edit_passage(
                 .chain(parts.map(|part| &part.span));
             let span = once(spans.cloned())?;
             let span = span.start..span.start + text[span.clone()].trim_end().len();
-            Ok(match how {
-                How::Replace if new.is_empty() => paragraph(text, span, ""),
-                How::Replace => spliced(span.clone(), &keeping_mark(&text[span], anchor, new)),
-                How::Before => paragraph(text, span.start..span.start, new),
-                How::After => paragraph(text, span.end..span.end, new),
-            })
+            if how == How::Replace && !new.is_empty() {
+                let new = keeping_mark(&text[span.clone()], anchor, new);
+                return Ok(splice(text, &[(span, new)]));
+            }
+            Ok(paragraph(text, spot(how, &span, &span), new))
         }
+    }
+}
+
+/// What gives way to the new text: the inner part of a place, or nothing before or after the whole.
+fn spot(how: How, whole: &Range<usize>, inner: &Range<usize>) -> Range<usize> {
+    match how {
+        How::Replace => inner.clone(),
+        How::Before => whole.start..whole.start,
+        How::After => whole.end..whole.end,
     }
 }
 
@@ -125,7 +122,7 @@ fn keeping_mark(old: &str, anchor: &str, new: &str) -> String {
 
 /// `new` in the place of `span`, with one empty line to what is around it.
 fn paragraph(text: &str, span: Range<usize>, new: &str) -> String {
-    let eol = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let eol = line_ending(text).unwrap_or("\n");
     let ends = ['\n', '\r'];
     let head = text[..span.start].trim_end_matches(ends);
     let tail = text[span.end..].trim_start_matches(ends);

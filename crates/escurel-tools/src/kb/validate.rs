@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::spec::{Cli, Effect, Execution, Quota, Run, Scope, Spec};
 use crate::table::Table;
 use crate::tool::{Call, Tool};
-use crate::wire::Issue;
+use crate::wire::{Issue, issues_table};
 
 /// Checks a draft of a page without saving it.
 ///
@@ -77,13 +77,6 @@ impl Tool for Validate {
 }
 
 fn table(answer: &Value) -> Table {
-    let columns = [
-        ("", "/severity"),
-        ("Where", "/location"),
-        ("Code", "/code"),
-        ("Finding", "/message"),
-        ("Instead", "/suggestion"),
-    ];
     let verdict = if answer["ok"] == true { "ok" } else { "not ok" };
-    Table::of(answer, "/issues", &columns).footer(verdict)
+    issues_table(answer).footer(verdict)
 }
