@@ -220,7 +220,11 @@ async fn drive(cli: &Cli, server: &Server, corpus: &Corpus) -> Result<Report> {
     let span = Duration::from_secs_f64(cli.seconds);
     let mut answered = Vec::new();
     println!("{}", report::HEAD);
-    for op in ops::all(corpus, cli.seed) {
+    let mut ops = ops::all(corpus, cli.seed);
+    if cli.model.is_some() {
+        ops.extend(ops::embedded(&ops));
+    }
+    for op in ops {
         if !op.name.contains(&cli.only) {
             continue;
         }
