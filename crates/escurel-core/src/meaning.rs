@@ -7,7 +7,7 @@
 mod lag;
 mod questions;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -66,6 +66,8 @@ struct Queue {
     /// Pages whose live version has no vectors yet, and those that are worked on.
     due: BTreeSet<PageNo>,
     taken: BTreeSet<PageNo>,
+    /// Of `due`, those that changed a moment ago: whoever wrote them looks for them first.
+    fresh: BTreeSet<PageNo>,
     /// What is there was put into `due` once.
     begun: bool,
     /// Not all of that has its vectors yet.
@@ -76,9 +78,40 @@ struct Queue {
     refused: bool,
 }
 
+impl Queue {
+    fn changed(&mut self, pages: impl Iterator<Item = PageNo>) {
+        for page in pages {
+            self.due.insert(page);
+            if self.begun {
+                self.fresh.insert(page);
+            }
+        }
+    }
+
+    /// The next pages to do. One that is being done is not begun again: the older
+    /// version would end up last.
+    fn next(&mut self, only_fresh: bool) -> Vec<PageNo> {
+        let free = |pages: &BTreeSet<PageNo>| -> Vec<PageNo> {
+            pages.difference(&self.taken).take(BATCH).copied().collect()
+        };
+        let mut pages = free(&self.fresh);
+        if pages.is_empty() && !only_fresh {
+            pages = free(&self.due);
+        }
+        for page in &pages {
+            self.due.remove(page);
+            self.fresh.remove(page);
+            self.taken.insert(*page);
+        }
+        pages
+    }
+}
+
 /// Pages that one worker takes at a time.
 const BATCH: usize = 16;
 const WORKERS: usize = 4;
+/// Bytes of a query that a model gets: as many as the words' lane reads.
+const MOST_ASKED: usize = 8 * 1024;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A row that no cache has.
@@ -113,7 +146,7 @@ impl Meaning {
     /// These pages have other versions now.
     pub fn changed(&self, pages: impl Iterator<Item = PageNo>) {
         if let Some(upkeep) = self.upkeep() {
-            upkeep.queue.lock().due.extend(pages);
+            upkeep.queue.lock().changed(pages);
             upkeep.more.notify_one();
         }
     }
@@ -175,7 +208,10 @@ fn lane(state: &'static str, detail: Option<String>) -> LaneState {
 impl Upkeep {
     fn query(&self, texts: &[String]) -> (Option<QueryVectors>, LaneState) {
         let snapshot = self.index.snapshot();
-        let vector = |text: &String| self.questions.vector(&*self.embedder, text);
+        let vector = |text: &String| {
+            let read = &text[..text.floor_char_boundary(MOST_ASKED)];
+            self.questions.vector(&*self.embedder, read)
+        };
         let vectors: Result<Vec<_>, EmbedError> = texts.iter().map(vector).collect();
         match vectors {
             Err(error) => (None, lane("off", Some(error.to_string()))),
@@ -201,18 +237,12 @@ impl Upkeep {
     }
 
     /// The next pages to do; `None` when there is nothing to do now.
-    fn take(&self) -> Option<Vec<PageNo>> {
+    fn take(&self, only_fresh: bool) -> Option<Vec<PageNo>> {
         let mut queue = self.queue.lock();
         if !queue.begun || queue.refused {
             return None;
         }
-        // A page that is being done is not begun again: the older version would end up last.
-        let free = queue.due.difference(&queue.taken);
-        let pages: Vec<PageNo> = free.take(BATCH).copied().collect();
-        for page in &pages {
-            queue.due.remove(page);
-            queue.taken.insert(*page);
-        }
+        let pages = queue.next(only_fresh);
         (!pages.is_empty()).then_some(pages)
     }
 
@@ -256,30 +286,47 @@ impl Upkeep {
         Some((row, cache.code(row)?))
     }
 
-    /// Vectors of texts, those that were never seen made now.
-    fn codes(&self, texts: &[String]) -> Result<Vec<(u32, Quantised)>, EmbedError> {
+    /// Vectors of texts, those that were never seen made now, each once. `between` runs
+    /// before each call of the embedder, which may take a second.
+    fn codes(
+        &self,
+        texts: &[String],
+        between: &dyn Fn(),
+    ) -> Result<Vec<(u32, Quantised)>, EmbedError> {
         let keys: Vec<TextKey> = texts.iter().map(|text| TextKey::of(text)).collect();
-        let mut codes: Vec<Option<(u32, Quantised)>> =
-            keys.iter().map(|key| self.cached(*key)).collect();
-        let lacking: Vec<usize> = (0..texts.len()).filter(|n| codes[*n].is_none()).collect();
+        let mut known: HashMap<TextKey, (u32, Quantised)> = HashMap::new();
+        let mut lacking: Vec<(TextKey, &str)> = Vec::new();
+        let mut seen = HashSet::new();
+        for (key, text) in keys.iter().zip(texts) {
+            if seen.insert(*key) {
+                match self.cached(*key) {
+                    Some(code) => drop(known.insert(*key, code)),
+                    None => lacking.push((*key, text)),
+                }
+            }
+        }
         for chunk in lacking.chunks(self.embedder.batch().max(1)) {
             if *self.closed.read() {
                 return Err(EmbedError::retry("the knowledge base closes"));
             }
-            let batch: Vec<&str> = chunk.iter().map(|n| texts[*n].as_str()).collect();
+            between();
+            let batch: Vec<&str> = chunk.iter().map(|(_, text)| *text).collect();
             let vectors = self.embedder.embed(&batch, Purpose::Document)?;
             self.embedded
                 .fetch_add(batch.len() as u64, Ordering::Relaxed);
             self.questions.rested();
             let made = quantised(&*self.embedder, batch.len(), &vectors)?;
             let made: Vec<(TextKey, Quantised)> =
-                chunk.iter().map(|n| keys[*n]).zip(made).collect();
+                chunk.iter().map(|(key, _)| *key).zip(made).collect();
             let rows = self.keep(&made);
-            for ((n, (_, code)), row) in chunk.iter().zip(made).zip(rows) {
-                codes[*n] = Some((row, code));
+            for ((key, code), row) in made.into_iter().zip(rows) {
+                known.insert(key, (row, code));
             }
         }
-        Ok(codes.into_iter().flatten().collect())
+        Ok(keys
+            .iter()
+            .filter_map(|key| known.get(key).cloned())
+            .collect())
     }
 
     fn keep(&self, made: &[(TextKey, Quantised)]) -> Vec<u32> {
@@ -378,13 +425,27 @@ impl Core {
 
     /// Does some of what is due. `None`: nothing was.
     fn embed_some(&self, upkeep: &Upkeep) -> Option<Result<(), EmbedError>> {
-        let pages = upkeep.take()?;
-        let done = self.embed_pages(upkeep, &pages);
+        let pages = upkeep.take(false)?;
+        let done = self.embed_pages(upkeep, &pages, &|| self.embed_fresh(upkeep));
         upkeep.give_back(&pages, done.clone());
         Some(done)
     }
 
-    fn embed_pages(&self, upkeep: &Upkeep, pages: &[PageNo]) -> Result<(), EmbedError> {
+    /// Pages that were just written do not wait behind a long one. What fails is
+    /// tried again in its turn.
+    fn embed_fresh(&self, upkeep: &Upkeep) {
+        if let Some(pages) = upkeep.take(true) {
+            let done = self.embed_pages(upkeep, &pages, &|| {});
+            upkeep.give_back(&pages, done);
+        }
+    }
+
+    fn embed_pages(
+        &self,
+        upkeep: &Upkeep,
+        pages: &[PageNo],
+        between: &dyn Fn(),
+    ) -> Result<(), EmbedError> {
         let view = self.view.load_full();
         let snapshot = upkeep.index.snapshot();
         let mut texts = Vec::new();
@@ -402,7 +463,7 @@ impl Core {
                 }
             }
         }
-        let mut codes = upkeep.codes(&texts)?.into_iter();
+        let mut codes = upkeep.codes(&texts, between)?.into_iter();
         let version = |(entry, units): (Arc<Entry>, usize)| Version {
             page: entry.no.0,
             seq: entry.seq,

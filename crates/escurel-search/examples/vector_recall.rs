@@ -1,15 +1,16 @@
 //! How many of the ten nearest vectors the scan by signs finds:
-//! `vector_recall MODEL COLLECTION [UNITS]`.
+//! `vector_recall MODEL COLLECTION CACHE [UNITS]`.
 //!
-//! The texts of a collection (BEIR layout) are embedded for real; up to UNITS
-//! vectors are those with seeded noise, which stay about as near to their text
-//! as another passage of the same page. Its queries ask, with nothing added.
+//! The texts of a collection (BEIR layout) have real vectors, those that
+//! `escurel eval` left in the folder CACHE; up to UNITS vectors are these with
+//! seeded noise, which stay about as near to their text as another passage of
+//! the same page. Its queries ask, with nothing added.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use escurel_search::eval::Collection;
-use escurel_search::vectors::{Code, Near, Snapshot, VectorIndex, Version};
+use escurel_search::vectors::{Cache, Code, Near, Snapshot, TextKey, VectorIndex, Version};
 use escurel_search::{AdmitAll, Embedder, Local, Purpose};
 use rayon::prelude::*;
 
@@ -20,12 +21,11 @@ const QUERIES: usize = 300;
 const K: usize = 10;
 /// How long the noise is, beside vectors of length 1.
 const NOISE: f32 = 0.5;
-const BATCH: usize = 32;
 
 fn main() -> Result<(), Failure> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
-    let (Some(model), Some(dir)) = (args.next(), args.next()) else {
-        return Err("usage: vector_recall MODEL COLLECTION [UNITS]".into());
+    let (Some(model), Some(dir), Some(cache)) = (args.next(), args.next(), args.next()) else {
+        return Err("usage: vector_recall MODEL COLLECTION CACHE [UNITS]".into());
     };
     let units = match args.next() {
         Some(units) => units.to_string_lossy().parse()?,
@@ -33,12 +33,24 @@ fn main() -> Result<(), Failure> {
     };
     let model = Local::open(&model)?;
     let collection = Collection::read(&dir, "test")?;
+    let cache = Cache::open(&cache, model.id(), model.dimensions())?;
     let texts = collection.documents.iter();
-    let texts: Vec<String> = texts.map(|d| format!("{}\n{}", d.title, d.text)).collect();
-    let real = embed(&model, &texts, Purpose::Document)?;
+    let real: Vec<Vec<f32>> = texts
+        .map(|document| format!("{}\n{}", document.title, document.text.trim()))
+        .filter_map(|text| cache.code(cache.row(TextKey::of(&text))?))
+        .map(|code| {
+            code.bytes
+                .iter()
+                .map(|x| f32::from(*x) * code.scale)
+                .collect()
+        })
+        .collect();
+    if real.is_empty() {
+        return Err("no vector of this collection is in CACHE: run `escurel eval` first".into());
+    }
     let queries = collection.questions.iter().take(QUERIES);
     let queries: Vec<String> = queries.map(|question| question.text.clone()).collect();
-    let queries = embed(&model, &queries, Purpose::Query)?;
+    let queries = embed(&model, &queries)?;
     let index = VectorIndex::new(model.dimensions());
     for begin in (0..units).step_by(10_000) {
         let pages = begin..units.min(begin + 10_000);
@@ -48,13 +60,10 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-fn embed(model: &Local, texts: &[String], purpose: Purpose) -> Result<Vec<Vec<f32>>, Failure> {
-    let batches: Result<Vec<Vec<Vec<f32>>>, _> = texts
-        .par_chunks(BATCH)
-        .map(|batch| {
-            let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
-            model.embed(&batch, purpose)
-        })
+fn embed(model: &Local, queries: &[String]) -> Result<Vec<Vec<f32>>, Failure> {
+    let batches: Result<Vec<Vec<Vec<f32>>>, _> = queries
+        .par_iter()
+        .map(|query| model.embed(&[query], Purpose::Query))
         .collect();
     Ok(batches?.into_iter().flatten().collect())
 }
@@ -100,7 +109,10 @@ fn report(snapshot: &Snapshot, queries: &[Vec<f32>], units: usize) {
         let near = snapshot.near(query, K, &AdmitAll);
         took.push(begun.elapsed());
         let exact = exact(snapshot, query, units);
-        let same = near.iter().filter(|near| exact.contains(&near.page)).count();
+        let same = near
+            .iter()
+            .filter(|near| exact.contains(&near.page))
+            .count();
         (found, worst) = (found + same, worst.min(same));
     }
     took.sort_unstable();

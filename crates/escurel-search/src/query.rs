@@ -237,9 +237,11 @@ impl Reader {
         if self.parsed.terms.is_empty() && !self.parsed.filters() && !quoted {
             let excludes =
                 !self.parsed.excluded.is_empty() || !self.parsed.excluded_facets.is_empty();
-            self.note(match excludes {
-                true => "only exclusions: add a word to look for",
-                false => "no words to look for in the query",
+            let dated = !self.parsed.dated.is_all();
+            self.note(match (excludes, dated) {
+                (true, _) => "only exclusions: add a word to look for",
+                (_, true) => "only dates: add a word, skill: or tag: to look for",
+                _ => "no words to look for in the query",
             });
         }
         self.parsed

@@ -130,8 +130,14 @@ fn weigh(ranked: &mut [Ranked], trust: f32) {
         let why = &ranked.why;
         let part = |value: Option<f32>| value.unwrap_or(0.0).max(0.0);
         let by_words = LEXICAL * part(why.lexical_score) / words + COVERAGE * part(why.coverage);
-        let by_words = by_words * if why.approximate { APPROXIMATE } else { 1.0 };
-        ranked.score = by_words + MEANING * trust * part(why.similarity) / meaning;
+        let likeness = if why.approximate { APPROXIMATE } else { 1.0 };
+        // What has no vector yet is taken to mean as much of the query as it says of it, so
+        // that a page just written does not stand below pages that are merely near.
+        let near = match why.similarity {
+            Some(similarity) => similarity.max(0.0) / meaning,
+            None => likeness * part(why.coverage),
+        };
+        ranked.score = likeness * by_words + MEANING * trust * near;
     }
 }
 
@@ -192,6 +198,36 @@ mod tests {
 
     use super::*;
     use crate::vectors::{VectorIndex, Version};
+
+    #[test]
+    fn what_waits_for_its_vector_stands_where_its_words_put_it() {
+        let ranked = |page: u32, why: Why| Ranked {
+            score: 0.0,
+            key: (page, 1),
+            unit: 0,
+            at: None,
+            why,
+        };
+        let words = Why {
+            lexical_score: Some(3.0),
+            coverage: Some(1.0),
+            ..Why::default()
+        };
+        let near = |similarity| Why {
+            similarity: Some(similarity),
+            ..Why::default()
+        };
+        let part = Why {
+            lexical_score: Some(2.0),
+            coverage: Some(0.3),
+            ..near(0.4)
+        };
+        let mut all = [ranked(1, near(0.4)), ranked(2, part), ranked(3, words)];
+        weigh(&mut all, 1.0);
+        all.sort_unstable_by(Ranked::order);
+        let order: Vec<u32> = all.iter().map(|ranked| ranked.key.0).collect();
+        assert_eq!(order, [3, 2, 1]);
+    }
 
     fn found(page: u32, unit: u32, score: f32, coverage: f32) -> Found {
         Found {

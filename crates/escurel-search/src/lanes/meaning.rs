@@ -60,7 +60,11 @@ pub(super) fn near(
     } else {
         wanted * EXCLUDING
     };
-    let mut near = snapshot.near(&vector.vector, asked, &ruled);
+    let mut near = if query.by_page {
+        snapshot.near_pages(&vector.vector, asked, &ruled)
+    } else {
+        snapshot.near(&vector.vector, asked, &ruled)
+    };
     near.retain(|near| rules.allow(((near.page, near.seq), near.unit)));
     near.truncate(wanted);
     Ok(near)

@@ -105,7 +105,21 @@ pub(crate) fn search(
         .take(k)
         .map(|(ranked, unit)| hit(ranked, &unit, &weights))
         .collect();
+    if answer.hits.is_empty() {
+        answer.notes.extend(parsed.iter().filter_map(narrowed));
+    }
     Ok(answer)
+}
+
+/// What somebody may have mistyped when nothing was found.
+fn narrowed(parsed: &Parsed) -> Option<String> {
+    let skills = parsed.skills.iter().map(|skill| format!("skill:{skill}"));
+    let tags = parsed.tags.iter().map(|tag| format!("tag:{tag}"));
+    let operators: Vec<String> = skills.chain(tags).collect();
+    (!operators.is_empty()).then(|| {
+        let operators = operators.join(" ");
+        format!("nothing was found with {operators}: check the name, list_skills knows the skills")
+    })
 }
 
 /// Weights of the words to highlight.

@@ -4,6 +4,7 @@
 //! milliseconds; the best by signs are then compared exactly. What a caller may
 //! not see takes no place in either step.
 
+use hashbrown::HashSet;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
@@ -23,9 +24,12 @@ pub struct Near {
 
 /// Up to so many are compared exactly.
 const EXACT: usize = 32 * 1024;
-/// Of more, so many by signs for each that is wanted, and at least the second.
+/// Of more, so many by signs for each that is wanted, and at least the second:
+/// ADR 7 has the recall.
 const BY_SIGNS: usize = 20;
-const BY_SIGNS_AT_LEAST: usize = 2_000;
+const BY_SIGNS_AT_LEAST: usize = 4_000;
+/// So many times more units are looked at while pages are lacking.
+const MORE: usize = 8;
 /// Chunks that one thread takes at a time.
 const STRIDE: usize = 32;
 
@@ -33,6 +37,33 @@ impl Snapshot {
     /// The `k` nearest admitted units, nearest first; ties by page and unit.
     pub fn near(&self, query: &[f32], k: usize, candidates: &dyn Candidates) -> Vec<Near> {
         self.near_within(query, k, candidates, EXACT)
+    }
+
+    /// The nearest unit of each of the `k` nearest admitted pages.
+    pub fn near_pages(&self, query: &[f32], k: usize, candidates: &dyn Candidates) -> Vec<Near> {
+        self.near_pages_within(query, k, candidates, EXACT)
+    }
+
+    /// Units of few pages may take all the first places, so ever more are looked at.
+    fn near_pages_within(
+        &self,
+        query: &[f32],
+        k: usize,
+        candidates: &dyn Candidates,
+        exact: usize,
+    ) -> Vec<Near> {
+        let mut wanted = k;
+        loop {
+            let mut near = self.near_within(query, wanted, candidates, exact);
+            let found = near.len();
+            let mut seen = HashSet::new();
+            near.retain(|near| seen.insert(near.page));
+            if near.len() >= k || found < wanted {
+                near.truncate(k);
+                return near;
+            }
+            wanted *= MORE;
+        }
     }
 
     fn near_within(
@@ -262,6 +293,38 @@ mod tests {
             let near = snapshot.near_within(&vector(3, 64), 200, &Even, exact);
             assert_eq!(near.len(), 200);
             assert!(near.iter().all(|near| near.page % 2 == 0));
+        }
+    }
+
+    #[test]
+    fn a_long_page_takes_one_place_among_pages() {
+        let index = VectorIndex::new(64);
+        let units = |seeds: std::ops::Range<u64>, toward: f32| -> Vec<(u32, Code)> {
+            let unit = |seed| {
+                let (a, b) = (vector(1, 64), vector(seed, 64));
+                let near: Vec<f32> = a.iter().zip(&b).map(|(a, b)| toward * a + b).collect();
+                (0, Code::of(&near))
+            };
+            seeds.map(unit).collect()
+        };
+        let mut versions = vec![Version {
+            page: 0,
+            seq: 1,
+            units: units(100..3_000, 3.0),
+        }];
+        versions.extend((1..60).map(|page| Version {
+            page,
+            seq: 1,
+            units: units(10_000 + u64::from(page)..10_001 + u64::from(page), 0.1),
+        }));
+        index.put(&versions);
+        let snapshot = index.snapshot();
+        for exact in [EXACT, 0] {
+            let near = snapshot.near_pages_within(&vector(1, 64), 50, &AdmitAll, exact);
+            let pages: HashSet<u32> = near.iter().map(|near| near.page).collect();
+            assert_eq!((near.len(), pages.len(), near[0].page), (50, 50, 0));
+            let all = snapshot.near_pages_within(&vector(1, 64), 100, &AdmitAll, exact);
+            assert_eq!(all.len(), 60, "as many as there are");
         }
     }
 

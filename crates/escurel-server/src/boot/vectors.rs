@@ -1,9 +1,10 @@
 //! What finds pages by meaning under these settings.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use escurel_core::{Code, Refusal, Vectors};
-use escurel_fetch::MINILM;
+use escurel_fetch::{MINILM, State};
 use escurel_search::{
     Embedder, EmbeddingGemma, Gemini, Local, OpenAi, RemoteSettings, SettingsError,
 };
@@ -54,9 +55,24 @@ fn local(config: &Config) -> Result<Vectors, Refusal> {
         return Ok(Vectors::Off(why));
     }
     match Local::open(&dir) {
-        Ok(local) => Ok(Vectors::By(Arc::new(local))),
+        Ok(local) => {
+            std::thread::spawn(move || inspect(&dir));
+            Ok(Vectors::By(Arc::new(local)))
+        }
         Err(error) if named => Err(invalid("embedding_model_dir", &format!("{error}."))),
         Err(error) => Ok(Vectors::Off(format!("{error}: run `escurel model pull`"))),
+    }
+}
+
+/// Flipped bits make vectors that look like any others. Reading every byte takes
+/// longer than a start may.
+fn inspect(dir: &Path) {
+    if let Ok(State::Different(file)) = MINILM.inspect(dir) {
+        tracing::warn!(
+            file = %file.display(),
+            "this is not the file of {}: another model, or damaged, and then `escurel model pull` mends it",
+            MINILM.name
+        );
     }
 }
 
