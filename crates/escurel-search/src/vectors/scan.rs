@@ -23,7 +23,7 @@ pub struct Near {
 }
 
 /// Up to so many are compared exactly.
-const EXACT: usize = 32 * 1024;
+const EXACT: usize = 8 * 1024;
 /// Of more, so many by signs for each that is wanted, and at least the second:
 /// ADR 7 has the recall.
 const BY_SIGNS: usize = 20;
@@ -89,8 +89,12 @@ impl Snapshot {
             .with_min_len(STRIDE)
             .flat_map_iter(|(chunk, places)| self.exact(&query, chunk, places))
             .collect();
+        // Only the best need an order among themselves.
+        if near.len() > k {
+            near.select_nth_unstable_by(k, order);
+            near.truncate(k);
+        }
         near.sort_unstable_by(order);
-        near.truncate(k);
         near
     }
 
