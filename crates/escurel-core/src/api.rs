@@ -400,6 +400,25 @@ pub struct UpdateAnswer {
     pub diff: String,
 }
 
+/// What became of a page that was to be moved.
+#[derive(Clone, Debug, Default)]
+pub struct MoveAnswer {
+    pub update: UpdateAnswer,
+    /// Where the page was.
+    pub from: String,
+    /// Pages whose links have the new name, the page itself among them.
+    pub relinked: Vec<Relinked>,
+}
+
+/// A page whose links were given other names.
+#[derive(Clone, Debug)]
+pub struct Relinked {
+    pub page_id: String,
+    /// The one that has them.
+    pub version: u64,
+    pub links: u64,
+}
+
 /// A change of one place of a page.
 #[derive(Clone, Debug, Default)]
 pub struct EditRequest {

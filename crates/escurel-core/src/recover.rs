@@ -11,6 +11,7 @@ use std::sync::Arc;
 use escurel_index::{Directory, Entry, PageNo};
 use escurel_store::{Kind, ObjectId, Record, Uid};
 use rayon::prelude::*;
+use serde_json::Value;
 
 use crate::facts::{Parsed, digest};
 use crate::kb::Core;
@@ -105,6 +106,8 @@ struct Behind {
     created: bool,
     /// We deleted it last, so that its file may still hold a text of before.
     deleted_at: Option<String>,
+    /// Names that we took from it, under which it may still be, and not yet under its own.
+    moved_from: Vec<String>,
     texts: Vec<ObjectId>,
     /// What we put into it, of which a power loss may have left a part.
     written: Vec<ObjectId>,
@@ -169,6 +172,8 @@ impl Core {
                     .path
                     .clone()
                     .filter(|_| record.kind == Kind::PageDeleted);
+                let from = record.note.get("from_path").and_then(Value::as_str);
+                behind.moved_from.extend(from.map(str::to_owned));
             }
             told.note(uid, record);
         }
@@ -346,6 +351,15 @@ impl Core {
                     entry.path
                 ));
             }
+            for path in &before.moved_from {
+                if state.dir.by_path(path).is_none()
+                    && let Err(error) = self.remove_leftover(path, before)
+                {
+                    self.progress.warn(format!(
+                        "{path} has another name now and its old file could not be removed: {error}"
+                    ));
+                }
+            }
         }
         Ok(())
     }
@@ -375,7 +389,7 @@ impl Core {
             ids.iter().any(|id| self.store.object(id).is_ok_and(fits))
         };
         let behind = match &found {
-            None => before.created,
+            None => before.created || !before.moved_from.is_empty(),
             Some(bytes) => {
                 any(&before.texts, &|old| old == *bytes)
                     || any(&before.written, &|text| is_torn(bytes, &text))

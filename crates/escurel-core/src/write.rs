@@ -25,6 +25,7 @@ use crate::{Code, Refusal, Result};
 mod delete;
 mod edit;
 mod merged;
+mod moved;
 mod restore;
 mod update;
 

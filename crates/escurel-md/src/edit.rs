@@ -5,9 +5,11 @@
 //! never a second header.
 
 mod passage;
+mod relink;
 mod source;
 
 pub use passage::{How, Misplaced, Place, edit_passage};
+pub use relink::{Relinked, relative_path, relink};
 
 use std::ops::Range;
 

@@ -27,7 +27,10 @@ mod when;
 mod wikilink;
 mod yaml;
 
-pub use edit::{EditError, How, Misplaced, Place, edit_passage, set_frontmatter_key};
+pub use edit::{
+    EditError, How, Misplaced, Place, Relinked, edit_passage, relative_path, relink,
+    set_frontmatter_key,
+};
 pub use issue::{CODES, CodeInfo, Issue, Severity};
 pub use names::{name_key, nfc, slug};
 pub use page::{

@@ -154,19 +154,21 @@ fn nothing_acknowledged_is_lost_whichever_step_the_process_dies_at() {
     });
 }
 
-/// Names the child's job: `<failpoint> <folder>`.
-const DELETION: &str = "CRASH_DELETION_JOB";
+/// Names the child's job: `<change> <failpoint> <times it is passed first> <folder>`.
+const CHANGE: &str = "CRASH_CHANGE_JOB";
 
-/// Runs in the child: deletes a page of a folder that has been served before.
+/// Runs in the child: changes a page of a folder that has been served before.
 #[test]
-fn child_of_the_deletion_test() {
-    let Ok(job) = std::env::var(DELETION) else {
+fn child_of_the_change_tests() {
+    let Ok(job) = std::env::var(CHANGE) else {
         return;
     };
-    let (point, folder) = job.split_once(' ').unwrap();
+    let [change, point, passes, folder] = job.splitn(4, ' ').collect::<Vec<_>>()[..] else {
+        panic!("{job}");
+    };
     let die = DieAt {
         point: point.into(),
-        passes: 0.into(),
+        passes: passes.parse::<i64>().unwrap().into(),
     };
     let folder = std::path::Path::new(folder);
     let options = OpenOptions {
@@ -179,8 +181,72 @@ fn child_of_the_deletion_test() {
     };
     let kb = escurel_core::Kb::open(folder, options).unwrap();
     assert!(kb.wait_ready(&mut |_| {}));
-    kb.delete_page(&me(), "page.md", None, false).unwrap();
-    println!("DELETED");
+    match change {
+        "delete" => drop(kb.delete_page(&me(), "page.md", None, false).unwrap()),
+        _ => drop(
+            kb.move_page(&me(), "page.md", "there/name.md", None, false)
+                .unwrap(),
+        ),
+    }
+    println!("CHANGED");
+}
+
+/// Lets a child die while it changes `vault`.
+fn die_while(change: &str, point: &str, passes: usize, vault: &Vault) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "crash::child_of_the_change_tests", "--nocapture"])
+        .env(
+            CHANGE,
+            format!("{change} {point} {passes} {}", vault.folder().display()),
+        )
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        !output.status.success() && !out.contains("CHANGED"),
+        "{point}: {out}"
+    );
+}
+
+#[test]
+fn a_move_happens_whole_or_not_at_all_with_its_links() {
+    let link = |to: &str| format!("# Link\n\nSee [[{to}]].\n");
+    for (point, passes) in [
+        ("core.before_append", 0),
+        ("core.after_append", 0),
+        ("core.after_replace", 0),
+        ("core.after_remove", 0),
+        ("core.after_replace", 1),
+        ("core.before_publish", 0),
+    ] {
+        let (a, b) = (link("page"), link("page|it"));
+        let vault = Vault::new(&[("page.md", "# Story\n\nText.\n"), ("a.md", &a), ("b.md", &b)]);
+        let uid = {
+            let kb = vault.open();
+            let uid = page(&kb, "page.md").unwrap().uid;
+            kb.close();
+            uid
+        };
+        die_while("move", point, passes, &vault);
+        let kb = vault.open();
+        let moved = point != "core.before_append";
+        assert_eq!(vault.path("page.md").exists(), !moved, "{point} {passes}");
+        assert_eq!(
+            vault.path("there/name.md").exists(),
+            moved,
+            "{point} {passes}"
+        );
+        let (path, name) = if moved {
+            ("there/name.md", "name")
+        } else {
+            ("page.md", "page")
+        };
+        assert_eq!(page(&kb, path).unwrap().uid, uid, "{point} {passes}");
+        assert_eq!(vault.read("a.md"), link(name), "{point} {passes}");
+        assert_eq!(vault.read("b.md"), link(&format!("{name}|it")), "{point}");
+        assert_eq!(text_of(&kb, "a.md").unwrap(), link(name), "{point}");
+        verify_clean(&kb);
+    }
 }
 
 #[test]
@@ -193,20 +259,7 @@ fn a_deletion_happens_whole_or_not_at_all_and_stays_restorable() {
     ] {
         let vault = Vault::new(&[("page.md", &text(1)), ("other.md", "[[page]]\n")]);
         vault.open().close();
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "crash::child_of_the_deletion_test",
-                "--nocapture",
-            ])
-            .env(DELETION, format!("{point} {}", vault.folder().display()))
-            .output()
-            .unwrap();
-        let out = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(
-            !output.status.success() && !out.contains("DELETED"),
-            "{point}: {out}"
-        );
+        die_while("delete", point, 0, &vault);
         let kb = vault.open();
         let there = point == "core.before_append";
         assert_eq!(vault.path("page.md").exists(), there, "{point}");

@@ -6,6 +6,7 @@ mod broken;
 mod crash;
 mod losses;
 mod meaning;
+mod moves;
 mod outside;
 mod pages;
 mod past;

@@ -11,6 +11,7 @@ mod expand;
 mod list_instances;
 mod list_skills;
 mod list_snapshots;
+mod move_page;
 mod neighbours;
 mod page_history;
 mod provenance_ancestry;
@@ -33,6 +34,7 @@ pub static TOOLS: &[Entry] = &[
     entry::<validate::Validate>(),
     entry::<update_page::UpdatePage>(),
     entry::<edit_page::EditPage>(),
+    entry::<move_page::MovePage>(),
     entry::<delete_page::DeletePage>(),
     entry::<restore_page::RestorePage>(),
     entry::<provenance_ancestry::ProvenanceAncestry>(),

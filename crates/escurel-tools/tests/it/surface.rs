@@ -19,6 +19,7 @@ const NAMES: &[&str] = &[
     "validate",
     "update_page",
     "edit_page",
+    "move_page",
     "delete_page",
     "restore_page",
     "provenance_ancestry",
@@ -30,7 +31,13 @@ const NAMES: &[&str] = &[
 ];
 
 /// Those that move the state on.
-const WRITING: &[&str] = &["update_page", "edit_page", "delete_page", "restore_page"];
+const WRITING: &[&str] = &[
+    "update_page",
+    "edit_page",
+    "move_page",
+    "delete_page",
+    "restore_page",
+];
 
 fn execution(name: &str) -> &'static str {
     match WRITING.contains(&name) {
