@@ -220,7 +220,11 @@ fn a_move_happens_whole_or_not_at_all_with_its_links() {
         ("core.before_publish", 0),
     ] {
         let (a, b) = (link("page"), link("page|it"));
-        let vault = Vault::new(&[("page.md", "# Story\n\nText.\n"), ("a.md", &a), ("b.md", &b)]);
+        let vault = Vault::new(&[
+            ("page.md", "# Story\n\nText.\n"),
+            ("a.md", &a),
+            ("b.md", &b),
+        ]);
         let uid = {
             let kb = vault.open();
             let uid = page(&kb, "page.md").unwrap().uid;

@@ -24,10 +24,12 @@ pub struct Near {
 
 /// Up to so many are compared exactly.
 const EXACT: usize = 8 * 1024;
-/// Of more, so many by signs for each that is wanted, and at least the second:
-/// ADR 7 has the recall.
+/// Of more, so many by signs for each that is wanted, but at least one of so many,
+/// within bounds: ADR 7 has the recall.
 const BY_SIGNS: usize = 20;
-const BY_SIGNS_AT_LEAST: usize = 4_000;
+const BY_SIGNS_ONE_OF: usize = 125;
+const BY_SIGNS_LEAST: usize = 1_000;
+const BY_SIGNS_MOST: usize = 4_000;
 /// So many times more units are looked at while pages are lacking.
 const MORE: usize = 8;
 /// Chunks that one thread takes at a time.
@@ -82,7 +84,7 @@ impl Snapshot {
         let compared = if total <= exact {
             admitted
         } else {
-            self.best_by_signs(&query, &admitted, (k * BY_SIGNS).max(BY_SIGNS_AT_LEAST))
+            self.best_by_signs(&query, &admitted, by_signs(k, total))
         };
         let mut near: Vec<Near> = compared
             .into_par_iter()
@@ -189,6 +191,12 @@ impl Snapshot {
     fn cosine(&self, query: &Code, chunk: &Chunk, at: usize) -> f32 {
         dot(&query.bytes, chunk.code(at, self.dimensions)) as f32 * query.scale * chunk.scales[at]
     }
+}
+
+/// So many of `total` are compared exactly when signs decide which.
+fn by_signs(k: usize, total: usize) -> usize {
+    let share = (total / BY_SIGNS_ONE_OF).clamp(BY_SIGNS_LEAST, BY_SIGNS_MOST);
+    share.max(k * BY_SIGNS)
 }
 
 fn order(a: &Near, b: &Near) -> std::cmp::Ordering {
