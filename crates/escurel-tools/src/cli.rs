@@ -53,6 +53,8 @@ pub enum ArgKind {
     List,
     /// A JSON object.
     Json,
+    /// Any JSON value; what is none is text.
+    Any,
 }
 
 /// All tools, in their order.
@@ -128,7 +130,10 @@ fn arg(param: &crate::arguments::Param, spec: &Spec, input: &Value) -> ArgSpec {
 impl ArgKind {
     fn of(kind: &Kind) -> ArgKind {
         match kind {
-            Kind::Text | Kind::Scalar(_) | Kind::Any => ArgKind::Text,
+            // Whatever can be a list or an object can be anything.
+            Kind::Scalar(types) if types.iter().any(|t| t == "object") => ArgKind::Any,
+            Kind::Text | Kind::Scalar(_) => ArgKind::Text,
+            Kind::Any => ArgKind::Any,
             Kind::Choice(choices) => ArgKind::Choice(choices.clone()),
             Kind::Integer { .. } | Kind::Number => ArgKind::Number,
             Kind::Boolean => ArgKind::Switch,
@@ -136,6 +141,10 @@ impl ArgKind {
             Kind::Object => ArgKind::Json,
         }
     }
+}
+
+fn any(text: String) -> Value {
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
 fn first_sentence(text: &str) -> String {
@@ -161,6 +170,7 @@ impl CommandSpec {
             let value = match (kind, texts.len()) {
                 (Some(ArgKind::List), _) => Value::from(texts),
                 (Some(ArgKind::Switch), 0) => Value::Bool(true),
+                (Some(ArgKind::Any), _) => texts.into_iter().last().map_or(Value::Null, any),
                 // Numbers and objects stay text: reading them is part of checking arguments.
                 _ => texts.into_iter().last().map_or(Value::Null, Value::String),
             };
@@ -187,7 +197,14 @@ impl CommandSpec {
 }
 
 fn shell_words(arg: &ArgSpec, value: &Value, positional: bool) -> String {
-    let word = |v: &Value| v.as_str().map_or_else(|| quoted(&v.to_string()), quoted);
+    let word = |v: &Value| match v {
+        // Written bare, it would be taken for a number or another value.
+        Value::String(text) if arg.kind == ArgKind::Any && any(text.clone()) != *v => {
+            quoted(&v.to_string())
+        }
+        Value::String(text) => quoted(text),
+        other => quoted(&other.to_string()),
+    };
     match value {
         Value::Array(items) => items
             .iter()

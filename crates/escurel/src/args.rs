@@ -351,6 +351,7 @@ fn argument(spec: &ArgSpec, positional: bool) -> Arg {
         }
         ArgKind::Number => arg.allow_negative_numbers(true).value_name("N"),
         ArgKind::Json => arg.value_name("JSON"),
+        ArgKind::Any => arg.allow_hyphen_values(true).value_name("VALUE"),
         ArgKind::Text if positional => arg,
         ArgKind::Text => arg.value_name("TEXT"),
     }

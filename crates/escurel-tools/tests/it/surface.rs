@@ -259,3 +259,22 @@ fn commands_cover_every_argument() {
         "{lines:?}"
     );
 }
+
+#[test]
+fn a_value_on_the_command_line_is_json_or_text() {
+    let commands = commands(Catalog::standard());
+    let edit = commands.iter().find(|c| c.name == "edit-page").unwrap();
+    for (given, expected) in [
+        ("open", serde_json::json!("open")),
+        ("3", serde_json::json!(3)),
+        ("-0.5", serde_json::json!(-0.5)),
+        ("\"3\"", serde_json::json!("3")),
+        ("null", serde_json::json!(null)),
+        ("[a, b]", serde_json::json!("[a, b]")),
+        ("[\"a\"]", serde_json::json!(["a"])),
+        ("2025-06-26", serde_json::json!("2025-06-26")),
+    ] {
+        let arguments = edit.arguments([("value", vec![given.to_owned()])]);
+        assert_eq!(arguments["value"], expected, "{given}");
+    }
+}
