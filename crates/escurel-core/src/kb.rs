@@ -24,7 +24,7 @@ use crate::reconcile::deletions::Deletions;
 use crate::recover::Recovered;
 use crate::sql::SqlLane;
 use crate::view::View;
-use crate::write::PageLocks;
+use crate::write::{AutonomyLint, PageLocks};
 use crate::{Code, Refusal, Result, builtin, recover, sums};
 
 /// How to open a folder.
@@ -41,6 +41,8 @@ pub struct OpenOptions {
     pub vectors: Vectors,
     /// What has a second look at the best hits.
     pub reranker: Option<Arc<dyn Reranker>>,
+    /// What a skill page with an unknown `autonomy` is worth.
+    pub autonomy_lint: AutonomyLint,
 }
 
 impl Default for OpenOptions {
@@ -53,6 +55,7 @@ impl Default for OpenOptions {
             read_only: false,
             vectors: Vectors::default(),
             reranker: None,
+            autonomy_lint: AutonomyLint::default(),
         }
     }
 }
@@ -151,6 +154,7 @@ pub struct Core {
     pub(crate) lately: Lately,
     pub(crate) meaning: Meaning,
     pub(crate) reranker: Option<Arc<dyn Reranker>>,
+    pub(crate) autonomy_lint: AutonomyLint,
     pub(crate) past: PastViews,
     pub(crate) generation: u128,
     stop: AtomicBool,
@@ -327,6 +331,7 @@ pub(crate) struct Parts {
     policy: Arc<dyn Policy>,
     vectors: Vectors,
     reranker: Option<Arc<dyn Reranker>>,
+    autonomy_lint: AutonomyLint,
 }
 
 impl Parts {
@@ -340,6 +345,7 @@ impl Parts {
             policy: options.policy.clone(),
             vectors: options.vectors.clone(),
             reranker: options.reranker.clone(),
+            autonomy_lint: options.autonomy_lint,
             paths: Some(paths),
         })
     }
@@ -359,6 +365,7 @@ impl Parts {
             policy,
             vectors: Vectors::default(),
             reranker: None,
+            autonomy_lint: AutonomyLint::default(),
         }
     }
 
@@ -471,6 +478,7 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         policy,
         vectors,
         reranker,
+        autonomy_lint,
     } = parts;
     let meaning = Meaning::new(vectors, paths.as_ref().map(|paths| paths.cache.clone()));
     store
@@ -500,6 +508,7 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         lately: Lately::default(),
         meaning,
         reranker,
+        autonomy_lint,
         past: PastViews::default(),
         stop: AtomicBool::new(false),
         store,

@@ -31,4 +31,4 @@ pub use kb::{Core, FAILPOINTS, Kb, OpenOptions, default_cache_home};
 pub use maintain::Chore;
 pub use meaning::Vectors;
 pub use refusal::{Audience, Code, Refusal, Result};
-pub use write::{Edit, Part, Position, Put, Then, Written};
+pub use write::{AutonomyLint, Edit, Part, Position, Put, Then, Written};

@@ -31,6 +31,7 @@ mod update;
 
 pub use edit::{Edit, Part, Position};
 pub use restore::Then;
+pub use update::AutonomyLint;
 pub(crate) use update::unified;
 
 use merged::{merge_pages, merge_saves};

@@ -53,6 +53,7 @@ pub fn options(config: &Config, folder: &Path) -> Result<OpenOptions, Refusal> {
         tenant: tenant(config, folder)?,
         cache_home: config.cache_dir.clone(),
         read_only: config.read_only,
+        autonomy_lint: config.autonomy_lint,
         ..OpenOptions::default()
     })
 }

@@ -13,6 +13,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use escurel_core::AutonomyLint;
+
 pub use names::{Later, later};
 pub use reference::reference_md;
 pub use values::{LogFormat, Provider, Secret, Setting};
@@ -81,6 +83,8 @@ keys! {
         "Dimensions of the provider's vectors; needed for openai with a model that is not OpenAI's, elsewhere it shortens them. Another provider, model or number embeds every text anew.";
     embedding_api_key: Option<Secret>, "ESCUREL_EMBEDDING_API_KEY", "", "", false,
         "Key of the provider's API. Read from the environment only.";
+    autonomy_lint: AutonomyLint, "ESCUREL_AUTONOMY_LINT", "autonomy-lint", "off", false,
+        "What a write of a skill page is told whose autonomy is none of auto, review and confirm: off (a warning in the answer), log (and one in the log) or enforce (it is refused).";
     allowed_hosts: Vec<String>, "ESCUREL_ALLOWED_HOSTS", "allowed-hosts", "", false,
         "Names (host or host:port, comma separated) by which the server may be called besides loopback ones, e.g. behind a proxy.";
     allowed_origins: Vec<String>, "ESCUREL_ALLOWED_ORIGINS", "allowed-origins", "", false,

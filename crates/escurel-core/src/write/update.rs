@@ -26,6 +26,22 @@ const REFUSED: &[&str] = &[
     "anchor_missing",
 ];
 
+/// The one finding whose weight an operator decides, as a value that stands there already would
+/// make the page unwritable.
+const AUTONOMY: &str = "frontmatter_autonomy_unknown";
+
+/// What a write is told of a skill page whose `autonomy` is no known policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AutonomyLint {
+    /// A warning in the answer.
+    #[default]
+    Off,
+    /// And a warning in the server's log.
+    Log,
+    /// It is refused.
+    Enforce,
+}
+
 /// Layers of this kind come from a pack and are never written.
 const BASE: &str = "base@";
 
@@ -235,7 +251,8 @@ impl Core {
         for issue in &mut issues {
             let skill = issue.code == "unknown_skill" && issue.location == "frontmatter.skill";
             let refused = (skill || REFUSED.contains(&issue.code))
-                && !known.contains(&(issue.code, issue.message.clone()));
+                && !known.contains(&(issue.code, issue.message.clone()))
+                || issue.code == AUTONOMY && self.refuses_autonomy(caller, path);
             issue.severity = if refused {
                 Severity::Error
             } else {
@@ -244,6 +261,13 @@ impl Core {
             ok &= !refused;
         }
         if ok { Ok(issues) } else { Err(issues) }
+    }
+
+    fn refuses_autonomy(&self, caller: &Caller, path: &str) -> bool {
+        if self.autonomy_lint == AutonomyLint::Log {
+            tracing::warn!(page = path, caller = %caller.subject, "a skill page is written whose `autonomy` is unknown");
+        }
+        self.autonomy_lint == AutonomyLint::Enforce
     }
 
     /// Where a page is or, if there is none of this name, where it goes.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use escurel_access::Caller;
 use escurel_core::api::{EditRequest, UpdateAnswer, UpdateRequest};
-use escurel_core::{Code, Edit, Kb, Part, Position, Then};
+use escurel_core::{AutonomyLint, Code, Edit, Kb, OpenOptions, Part, Position, Then};
 use serde_json::json;
 
 use crate::support::*;
@@ -321,4 +321,29 @@ fn lines_are_attributed_to_who_wrote_them() {
         (unknown.code, unknown.location.as_deref()),
         (Code::InvalidArgument, Some("version"))
     );
+}
+
+#[test]
+fn an_unknown_autonomy_is_worth_what_the_operator_says() {
+    const JUNK: &str = "---\ntype: skill\nid: task\nautonomy: sometimes\n---\n# Task\n";
+    for (lint, ok) in [
+        (AutonomyLint::Off, true),
+        (AutonomyLint::Log, true),
+        (AutonomyLint::Enforce, false),
+    ] {
+        let vault = Vault::new(&[SKILL]);
+        let kb = vault.open_with(OpenOptions {
+            autonomy_lint: lint,
+            ..vault.options()
+        });
+        let answer = update(&kb, "skills/task.md", JUNK, None);
+        assert_eq!(
+            (answer.ok, codes(&answer)),
+            (ok, vec!["frontmatter_autonomy_unknown"]),
+            "{lint:?}"
+        );
+        assert_eq!(vault.read("skills/task.md") == JUNK, ok, "{lint:?}");
+        let known = JUNK.replace("sometimes", "confirm");
+        assert!(update(&kb, "skills/task.md", &known, None).ok, "{lint:?}");
+    }
 }

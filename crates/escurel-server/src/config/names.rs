@@ -12,7 +12,7 @@ pub enum Later {
 }
 
 /// Names of settings that other releases have.
-pub fn later(name: &str, value: &str) -> Option<Later> {
+pub fn later(name: &str) -> Option<Later> {
     Some(match name {
         "ESCUREL_OIDC_ISSUER"
         | "ESCUREL_OIDC_AUDIENCE"
@@ -24,10 +24,7 @@ pub fn later(name: &str, value: &str) -> Option<Later> {
         | "ESCUREL_GROUPS_CLAIM" => Later::Refused("token verification"),
         "ESCUREL_WRITE_ACL" | "ESCUREL_EVENT_ACL" => Later::Refused("access rules"),
         "ESCUREL_WEBHOOK_URL" | "ESCUREL_WEBHOOK_SECRET" => Later::Refused("webhooks"),
-        "ESCUREL_AUTONOMY_LINT" if !matches!(value, "" | "off") => {
-            Later::Refused("the autonomy lint")
-        }
-        "ESCUREL_AUTONOMY_LINT" | "ESCUREL_PACK_SECRET" => Later::Unused,
+        "ESCUREL_PACK_SECRET" => Later::Unused,
         _ => return None,
     })
 }
@@ -42,7 +39,7 @@ pub fn ours(name: &str) -> bool {
 }
 
 pub(super) fn check_later(name: &str, value: &str) -> Result<(), ConfigError> {
-    match later(name, value) {
+    match later(name) {
         Some(Later::Refused(_)) if value.is_empty() => Ok(()),
         Some(Later::Refused(what)) => Err(ConfigError::Later {
             name: name.to_owned(),

@@ -57,7 +57,7 @@ fn names_of_others_are_ignored() {
         ("ESCUREL_PORT", "tcp://10.0.0.1:80"),
         ("ESCUREL_PORT_80_TCP_ADDR", "10.0.0.1"),
         ("ESCUREL_EMBEDDING_PROVIDER", "none"),
-        ("ESCUREL_AUTONOMY_LINT", "off"),
+        ("ESCUREL_AUTONOMY_LINT", "enforce"),
         ("ESCUREL_OIDC_ISSUER", ""),
         ("PATH", "/bin"),
     ];
@@ -71,6 +71,10 @@ fn what_this_release_cannot_keep_is_refused() {
         "does not have token verification",
     );
     refused(&[("ESCUREL_WRITE_ACL", "x")], "does not have access rules");
+    refused(
+        &[("ESCUREL_AUTONOMY_LINT", "yes")],
+        "not off, log or enforce",
+    );
     refused(
         &[("ESCUREL_EMBEDDING_PROVIDER", "word2vec")],
         "not local, openai, gemini, embedding-gemma or none",
@@ -206,7 +210,7 @@ fn keys_are_unique_and_documented() {
             "{}",
             key.name
         );
-        assert!(later(key.env, "x").is_none(), "{}", key.name);
+        assert!(later(key.env).is_none(), "{}", key.name);
     }
 }
 

@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use escurel_core::AutonomyLint;
+
 /// A type that a setting can have. Every source hands in text.
 pub trait Setting: Sized {
     /// What it is, for messages and the reference.
@@ -54,6 +56,18 @@ impl Setting for Provider {
             "gemini" => Some(Provider::Gemini),
             "embedding-gemma" => Some(Provider::EmbeddingGemma),
             "none" | "zero" => Some(Provider::None),
+            _ => None,
+        }
+    }
+}
+
+impl Setting for AutonomyLint {
+    const KIND: &'static str = "off, log or enforce";
+    fn parse(text: &str) -> Option<AutonomyLint> {
+        match text {
+            "off" => Some(AutonomyLint::Off),
+            "log" => Some(AutonomyLint::Log),
+            "enforce" => Some(AutonomyLint::Enforce),
             _ => None,
         }
     }
