@@ -216,6 +216,8 @@ fn exports(store: &dyn Store) {
 }
 
 fn replaces(store: &dyn Store) {
+    assert!(store.can_create("can/it.md").is_ok());
+    assert!(store.read("can/it.md").is_ok_and(|found| found.is_none()));
     let put = |planned, new: &[u8]| store.replace("notes/a.md", planned, new).unwrap();
     let Replaced::Done(first) = put(None, b"one") else {
         panic!("a new file")

@@ -136,6 +136,10 @@ impl Store for MemStore {
         self.pages.remove(path, planned)
     }
 
+    fn can_create(&self, path: &str) -> io::Result<()> {
+        self.pages.can_create(path)
+    }
+
     fn mark_unflushed(&self, path: &str) -> io::Result<()> {
         self.pages.mark_unflushed(path)
     }

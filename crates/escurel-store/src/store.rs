@@ -107,6 +107,8 @@ pub trait Store: Send + Sync + 'static {
     /// `planned` (`None`: nothing was there). Durable after [`Store::flush_files`].
     fn replace(&self, path: &str, planned: Option<&[u8]>, new: &[u8]) -> io::Result<Replaced>;
     fn remove(&self, path: &str, planned: &[u8]) -> io::Result<Removed>;
+    /// Whether a new file of this name could be made now; why not, if not. Leaves nothing behind.
+    fn can_create(&self, path: &str) -> io::Result<()>;
     /// The file may not be durable although nobody changed it through this
     /// store: who wrote it was killed. The next [`Store::flush_files`] sees to it.
     fn mark_unflushed(&self, path: &str) -> io::Result<()>;

@@ -138,10 +138,16 @@ impl Core {
             let paths = steps
                 .iter()
                 .flat_map(|step| [&*step.entry.path, &step.path]);
-            let _pages = self.page_locks.lock_all(paths);
-            if self.is_current(&steps) {
+            let pages = self.page_locks.lock_all(paths);
+            if !self.is_current(&steps) {
+                continue;
+            }
+            let saved = self.saved_since(&steps)?;
+            if saved.is_empty() {
                 return self.carry_out(caller, &steps);
             }
+            drop(pages);
+            self.reconcile_paths(&saved)?;
         }
         let why = format!("Pages that link to {page_id} are being changed over and over.");
         let refusal = Refusal::new(Code::Conflict, why).at("page_id");
@@ -207,10 +213,16 @@ impl Core {
         if goal.path == *entry.path {
             return Ok(());
         }
-        let taken = self.view.load().dir.by_path(&goal.path).is_some();
-        if taken || self.store.read(&goal.path)?.is_some() {
-            let why = format!("{} is another page.", goal.path);
-            return Err(Refusal::new(Code::PageIdInvalid, why).at("to"));
+        let invalid = |why: String| Refusal::new(Code::PageIdInvalid, why).at("to");
+        if self.view.load().dir.by_path(&goal.path).is_some() {
+            return Err(invalid(format!("{} is another page.", goal.path)));
+        }
+        // Before anything is recorded, as nothing could be taken back then.
+        if let Err(error) = self.store.can_create(&goal.path) {
+            return Err(invalid(format!(
+                "{} cannot be created: {error}.",
+                goal.path
+            )));
         }
         let renamed =
             *entry.facts.skill != *parsed.page.skill || *entry.facts.id != *parsed.page.id;
@@ -231,7 +243,11 @@ impl Core {
             (self.path_named(entry, &skill, &id), skill, id)
         } else {
             let path = checked_path(to).map_err(|refusal| refusal.at("to"))?;
-            let id = id_after(entry, &path);
+            let page = escurel_md::parse(&entry.path, planned, self.layout);
+            let id = match page.frontmatter.contains_key("id") {
+                true => id_after(entry, &path),
+                false => escurel_md::parse(&path, planned, self.layout).id,
+            };
             (path, entry.facts.skill.to_string(), id)
         };
         let path = checked_path(&path).map_err(|refusal| refusal.at("to"))?;
@@ -333,7 +349,7 @@ impl Core {
             scenario: page.scenario.as_deref(),
             visible: &|_| true,
         };
-        let done = relink(&page, |link| {
+        let done = relink(&page, path, self.layout, |link| {
             if link.kind == LinkKind::Asset {
                 return moved.then(|| asset_from(entry, path, link)).flatten();
             }
@@ -384,6 +400,23 @@ impl Core {
         })
     }
 
+    /// Pages whose files somebody saved, of which the watcher has not told yet.
+    fn saved_since(&self, steps: &[Step]) -> Result<Vec<String>> {
+        let mut saved = Vec::new();
+        for step in steps {
+            match self.store.read(&step.entry.path)? {
+                Some((bytes, _)) if bytes == step.planned => {}
+                Some(_) => saved.push(step.entry.path.to_string()),
+                None => {
+                    self.request_rescan();
+                    let why = format!("The file of {} is missing.", step.entry.path);
+                    return Err(Refusal::new(Code::MissingOnDisk, why).at("page_id"));
+                }
+            }
+        }
+        Ok(saved)
+    }
+
     fn carry_out(&self, caller: &Caller, steps: &[Step]) -> Result<MoveAnswer> {
         let drafts = steps.iter().flat_map(|step| step.drafts(&caller.subject));
         let drafts: Vec<Draft> = drafts.collect();
@@ -398,11 +431,11 @@ impl Core {
             match self.put_step(step) {
                 Ok(Put::Done(stat)) => stats.push(Some(stat)),
                 Ok(Put::Saved) => {
+                    let place = &step.entry.path;
                     let why = format!(
-                        "{} was saved by somebody else in this moment; their text stands.",
-                        step.path
+                        "{place} was saved by somebody else in this moment; what they saved stands there."
                     );
-                    issues.push(warning("save_kept", &step.path, why));
+                    issues.push(warning("save_kept", place, why));
                     stats.push(None);
                 }
                 Err(error) => {

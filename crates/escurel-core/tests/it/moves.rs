@@ -140,10 +140,16 @@ fn what_cannot_be_moved_stays() {
         ("ann.md", "---\nskill: person\nid: ann\n---\nA.\n"),
         ("bo.md", "---\nskill: person\nid: bo\n---\nB. [[ann]]\n"),
     ]);
+    std::os::unix::fs::symlink(vault.folder().parent().unwrap(), vault.path("link")).unwrap();
+    std::fs::create_dir(vault.path("folder.md")).unwrap();
     let kb = vault.open();
     let before = everything(&kb);
     for (page_id, to, code) in [
         ("ann.md", "bo.md", "page_id_invalid"),
+        ("ann.md", "bo.md/x.md", "page_id_invalid"),
+        ("ann.md", "link/x.md", "page_id_invalid"),
+        ("ann.md", "folder.md", "page_id_invalid"),
+        ("ann.md", ".hidden/x.md", "page_id_invalid"),
         ("ann.md", "../up.md", "page_id_invalid"),
         ("ann.md", "text.txt", "page_id_invalid"),
         ("ann.md", "[[person]]", "page_id_invalid"),

@@ -165,6 +165,10 @@ impl Store for FsStore {
         self.pages.remove(path, planned)
     }
 
+    fn can_create(&self, path: &str) -> io::Result<()> {
+        self.pages.can_create(path)
+    }
+
     fn mark_unflushed(&self, path: &str) -> io::Result<()> {
         self.pages.mark_unflushed(path)
     }

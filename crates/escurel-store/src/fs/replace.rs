@@ -43,6 +43,30 @@ impl Pages {
         }
     }
 
+    /// Tried with a temporary file in the nearest folder that there is.
+    pub(crate) fn can_create(&self, path: &str) -> io::Result<()> {
+        self.refuse_read_only()?;
+        let target = self.locate(path)?;
+        match fs::symlink_metadata(&target) {
+            Ok(_) => return Err(io::ErrorKind::AlreadyExists.into()),
+            Err(error) if !sys::is_absent(&error) => return Err(error),
+            Err(_) => {}
+        }
+        let mut folder = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        loop {
+            match sys::look(folder) {
+                Ok(found) if found.is_dir() => break,
+                Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Err(_) => folder = folder.parent().ok_or(io::ErrorKind::InvalidInput)?,
+            }
+        }
+        let temp = folder.join(self.names.name(None, Some(&[])));
+        let file = self.write_temp(&temp, &target, &[])?;
+        remove_own(&temp, &file);
+        Ok(())
+    }
+
     fn refuse_read_only(&self) -> io::Result<()> {
         match self.read_only {
             true => Err(io::Error::new(

@@ -78,6 +78,10 @@ impl Store for Unrecorded {
         self.refuse()
     }
 
+    fn can_create(&self, _: &str) -> io::Result<()> {
+        self.refuse()
+    }
+
     fn mark_unflushed(&self, _: &str) -> io::Result<()> {
         Ok(())
     }

@@ -178,6 +178,13 @@ impl MemPages {
         }
     }
 
+    pub(super) fn can_create(&self, path: &str) -> io::Result<()> {
+        match self.read(path)? {
+            Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn replace(
         &self,
         path: &str,
