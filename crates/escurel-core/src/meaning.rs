@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use escurel_index::{Entry, PageNo};
 use escurel_search::vectors::{Cache, Code as Quantised, TextKey, VectorIndex, Version};
-use escurel_search::{EmbedError, Embedder, Purpose, QueryVectors, quantised};
+use escurel_search::{EmbedError, Embedder, MAX_QUERY_BYTES, Purpose, QueryVectors, quantised};
 use parking_lot::{Condvar, Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +79,7 @@ struct Queue {
 }
 
 impl Queue {
-    fn changed(&mut self, pages: impl Iterator<Item = PageNo>) {
+    fn add(&mut self, pages: impl Iterator<Item = PageNo>) {
         for page in pages {
             self.due.insert(page);
             if self.begun {
@@ -110,8 +110,6 @@ impl Queue {
 /// Pages that one worker takes at a time.
 const BATCH: usize = 16;
 const WORKERS: usize = 4;
-/// Bytes of a query that a model gets: as many as the words' lane reads.
-const MOST_ASKED: usize = 8 * 1024;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A row that no cache has.
@@ -146,7 +144,7 @@ impl Meaning {
     /// These pages have other versions now.
     pub fn changed(&self, pages: impl Iterator<Item = PageNo>) {
         if let Some(upkeep) = self.upkeep() {
-            upkeep.queue.lock().changed(pages);
+            upkeep.queue.lock().add(pages);
             upkeep.more.notify_one();
         }
     }
@@ -209,7 +207,7 @@ impl Upkeep {
     fn query(&self, texts: &[String]) -> (Option<QueryVectors>, LaneState) {
         let snapshot = self.index.snapshot();
         let vector = |text: &String| {
-            let read = &text[..text.floor_char_boundary(MOST_ASKED)];
+            let read = &text[..text.floor_char_boundary(MAX_QUERY_BYTES)];
             self.questions.vector(&*self.embedder, read)
         };
         let vectors: Result<Vec<_>, EmbedError> = texts.iter().map(vector).collect();

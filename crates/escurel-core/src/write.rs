@@ -369,11 +369,15 @@ fn guard_replace(old: &Entry, new: &Parsed, base_version: Option<u64>) -> Result
 }
 
 fn guard_present(entry: &Entry) -> Result<()> {
-    if !entry.missing {
-        return Ok(());
+    match entry.missing {
+        true => Err(missing(entry)),
+        false => Ok(()),
     }
+}
+
+fn missing(entry: &Entry) -> Refusal {
     let why = format!("The file of {} is missing.", entry.path);
-    Err(Refusal::new(Code::MissingOnDisk, why).at("page_id"))
+    Refusal::new(Code::MissingOnDisk, why).at("page_id")
 }
 
 /// Compare and swap: the page must be at this version, if one is given.

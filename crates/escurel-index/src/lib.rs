@@ -24,6 +24,7 @@ mod walk;
 pub use bitmap::{Bitmap, PageNo};
 pub use directory::{
     Cursor, Directory, Edge, Filter, FilterError, LinkCounts, Order, Resolution, Scope, Upserted,
+    folder, join, stem, strip_md,
 };
 pub use duck::{
     AbandonedRow, BlockRow, Direction, DriftRow, Duck, DuckState, EdgeRow, HeadRow, PageRow,

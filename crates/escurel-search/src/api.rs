@@ -86,6 +86,9 @@ pub struct Query<'a> {
 /// The largest `k` an answer is computed for.
 pub const MAX_K: usize = 200;
 
+/// The bytes of a query text that are read, by words and by meaning.
+pub const MAX_QUERY_BYTES: usize = 8 * 1024;
+
 /// The largest number of phrasings in one query.
 pub const MAX_TEXTS: usize = 8;
 

@@ -25,8 +25,8 @@ pub mod vectors;
 mod view;
 
 pub use api::{
-    AdmitAll, Answer, Candidates, Doc, DocUnit, Generation, Hit, MAX_K, MAX_TEXTS, OpenState,
-    Query, SCHEMA_VERSION, SearchError, Stats, UnitBlock,
+    AdmitAll, Answer, Candidates, Doc, DocUnit, Generation, Hit, MAX_K, MAX_QUERY_BYTES, MAX_TEXTS,
+    OpenState, Query, SCHEMA_VERSION, SearchError, Stats, UnitBlock,
 };
 pub use audience::Audience;
 pub use embed::{

@@ -6,6 +6,7 @@
 use hashbrown::HashSet;
 
 use crate::analysis::{Kind, fold, is_stop_word, tokens_of};
+use crate::api::MAX_QUERY_BYTES;
 use crate::dates::{Span, start_of};
 
 /// A query as the lanes understand it.
@@ -56,8 +57,6 @@ pub(crate) type Phrase = Vec<(u32, String)>;
 
 /// The words beyond which a query is cut; long texts say nothing more.
 const MAX_WORDS: usize = 256;
-/// The bytes of a query that are read.
-const MAX_BYTES: usize = 8 * 1024;
 /// The letters that a beginning needs.
 const MIN_BEGIN: usize = 2;
 /// Letters from which a word may have one, and two, wrong ones.
@@ -72,7 +71,7 @@ impl Parsed {
 
 pub(crate) fn parse(text: &str) -> Parsed {
     let mut reader = Reader::default();
-    let text = cut(text, MAX_BYTES);
+    let text = cut(text, MAX_QUERY_BYTES);
     if text.1 {
         reader.note("the query is long; its beginning was used");
     }

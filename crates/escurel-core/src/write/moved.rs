@@ -9,16 +9,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use escurel_access::{Caller, Verb};
-use escurel_index::{Directory, Entry, EntryDraft, PageNo, Scope};
+use escurel_index::{Directory, Entry, EntryDraft, PageNo, Scope, folder, join, stem, strip_md};
 use escurel_md::{
-    Issue, Layout, Link, LinkKind, PageType, Severity, Wikilink, relative_path, relink,
-    set_frontmatter_key,
+    Issue, Link, LinkKind, PageType, Severity, Wikilink, relative_path, relink, set_frontmatter_key,
 };
 use escurel_store::{Draft, Kind, Record, Removed, Replaced, Stat};
 use serde_json::{Map, Value, json};
 
-use super::update::{refused, unified};
-use super::{checked_path, guard_present, guard_version, version_draft};
+use super::update::{home, refused, unified};
+use super::{checked_path, guard_present, guard_version, missing, version_draft};
 use crate::api::{MoveAnswer, Relinked, UpdateAnswer};
 use crate::facts::Parsed;
 use crate::kb::Core;
@@ -274,18 +273,13 @@ impl Core {
     /// any other stays in its folder.
     fn path_named(&self, entry: &Entry, skill: &str, id: &str) -> String {
         let facts = &entry.facts;
-        let home = |skill: &str, id: &str| match self.layout {
-            Layout::Tenant => format!("markdown/instances/{skill}/{id}.md"),
-            Layout::Vault => format!("{skill}/{id}.md"),
-        };
-        if *entry.path == *home(&facts.skill, &facts.id) {
-            return home(skill, id);
+        if *entry.path == *home(self.layout, &facts.skill, &facts.id) {
+            return home(self.layout, skill, id);
         }
-        match entry.path.rsplit_once('/') {
+        match folder(&entry.path) {
             // Without an id of its own a page of a vault is called by its path.
-            _ if id.contains('/') => format!("{id}.md"),
-            Some((folder, _)) => format!("{folder}/{id}.md"),
-            None => format!("{id}.md"),
+            folder if !folder.is_empty() && !id.contains('/') => format!("{folder}/{id}.md"),
+            _ => format!("{id}.md"),
         }
     }
 
@@ -311,8 +305,8 @@ impl Core {
             .filter_map(|no| Some((before.get(no)?.path.clone(), no)))
             .collect();
         pages.remove(&entry.path);
-        let moved = self.step(&before, &after, entry, planned, &goal.path, goal.content);
-        let mut steps = vec![moved];
+        let done = self.relinked(&before, &after, entry, &goal.path, &goal.content);
+        let mut steps = vec![self.step(entry, goal.path, planned, done)];
         for no in pages.into_values() {
             let Some(page) = before
                 .get(no)
@@ -324,32 +318,31 @@ impl Core {
                 continue;
             }
             let text = self.head_text(page)?;
-            let step = self.step(&before, &after, page, text.clone(), &page.path, text);
-            if step.links > 0 || !step.left.is_empty() {
-                steps.push(step);
+            let done = self.relinked(&before, &after, page, &page.path, &text);
+            if done.changed > 0 || !done.left.is_empty() {
+                steps.push(self.step(page, page.path.to_string(), text, done));
             }
         }
         Ok(steps)
     }
 
-    /// A page with its links leading where they led. `content` may differ from the file already.
-    fn step(
+    /// A page's content, at `path` after the move, with its links leading where they led.
+    fn relinked(
         &self,
         before: &Directory,
         after: &Directory,
         entry: &Arc<Entry>,
-        planned: Vec<u8>,
         path: &str,
-        content: Vec<u8>,
-    ) -> Step {
-        let page = escurel_md::parse(path, &content, self.layout);
+        content: &[u8],
+    ) -> escurel_md::Relinked {
+        let page = escurel_md::parse(path, content, self.layout);
         let from = after.by_uid(entry.uid).unwrap_or(entry);
         let moved = from.path != entry.path;
         let scope = Scope {
             scenario: page.scenario.as_deref(),
             visible: &|_| true,
         };
-        let done = relink(&page, path, self.layout, |link| {
+        relink(&page, path, self.layout, |link| {
             if link.kind == LinkKind::Asset {
                 return moved.then(|| asset_from(entry, path, link)).flatten();
             }
@@ -377,12 +370,21 @@ impl Core {
             });
             // What cannot be named is told as left, not silently broken.
             Some(found.unwrap_or_default())
-        });
+        })
+    }
+
+    fn step(
+        &self,
+        entry: &Arc<Entry>,
+        path: String,
+        planned: Vec<u8>,
+        done: escurel_md::Relinked,
+    ) -> Step {
         let content: Arc<[u8]> = done.text.into_bytes().into();
         Step {
-            parsed: Parsed::of(path, &content, self.layout),
+            parsed: Parsed::of(&path, &content, self.layout),
             entry: entry.clone(),
-            path: path.to_owned(),
+            path,
             planned,
             content,
             links: done.changed,
@@ -409,8 +411,7 @@ impl Core {
                 Some(_) => saved.push(step.entry.path.to_string()),
                 None => {
                     self.request_rescan();
-                    let why = format!("The file of {} is missing.", step.entry.path);
-                    return Err(Refusal::new(Code::MissingOnDisk, why).at("page_id"));
+                    return Err(missing(&step.entry));
                 }
             }
         }
@@ -553,30 +554,25 @@ fn warning(code: &'static str, page: &str, message: String) -> Issue {
 
 /// An id that says what the file's name says follows it; any other stays.
 fn id_after(entry: &Entry, path: &str) -> String {
-    let stem = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        name.strip_suffix(".md").unwrap_or(name).to_owned()
-    };
     let id = &*entry.facts.id;
-    if *id == *stem(&entry.path) {
-        return stem(path);
-    }
-    match entry.path.strip_suffix(".md") == Some(id) {
-        true => path.strip_suffix(".md").unwrap_or(path).to_owned(),
-        false => id.to_owned(),
-    }
+    let after = if id == stem(&entry.path) {
+        stem(path)
+    } else if id == strip_md(&entry.path) {
+        strip_md(path)
+    } else {
+        id
+    };
+    after.to_owned()
 }
 
 /// What a link may call the page, in the manner of the link as it is.
 fn names(link: &Link, target: &Entry, from: &str) -> Vec<String> {
     let path = &*target.path;
-    let bare = path.strip_suffix(".md").unwrap_or(path);
-    let stem = bare.rsplit('/').next().unwrap_or(bare);
-    let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let bare = strip_md(path);
     let (skill, id) = (&target.facts.skill, &target.facts.id);
     let typed = format!("{skill}::{id}");
     if link.kind == LinkKind::Markdown {
-        return vec![relative_path(folder, path)];
+        return vec![relative_path(folder(from), path)];
     }
     if link.target.skill.is_some() {
         return vec![typed];
@@ -587,7 +583,7 @@ fn names(link: &Link, target: &Entry, from: &str) -> Vec<String> {
     } else if written.contains('/') {
         vec![bare.to_owned()]
     } else {
-        vec![stem.to_owned(), id.to_string(), bare.to_owned()]
+        vec![stem(path).to_owned(), id.to_string(), bare.to_owned()]
     };
     names.extend([path.to_owned(), typed]);
     names
@@ -600,21 +596,8 @@ fn asset_from(entry: &Entry, path: &str, link: &Link) -> Option<String> {
     if in_brackets || written.starts_with('/') || written.contains(':') {
         return None;
     }
-    let folder = |path: &str| {
-        path.rsplit_once('/')
-            .map_or("", |(folder, _)| folder)
-            .to_owned()
-    };
     let (old, new) = (folder(&entry.path), folder(path));
-    let mut parts: Vec<&str> = old.split('/').filter(|part| !part.is_empty()).collect();
-    for part in written.split('/') {
-        match part {
-            "." | "" => {}
-            ".." => drop(parts.pop()?),
-            part => parts.push(part),
-        }
-    }
-    let target = relative_path(&new, &parts.join("/"));
+    let target = relative_path(new, &join(old, written)?);
     (old != new && target != written).then_some(target)
 }
 

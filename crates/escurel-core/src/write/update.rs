@@ -292,15 +292,20 @@ impl Core {
             let why = format!("`{link}` does not say where a new page goes.");
             return Err(Refusal::new(Code::PageIdInvalid, why).at("page_id"));
         };
-        let path = match self.layout {
-            Layout::Tenant => format!("markdown/instances/{skill}/{id}.md"),
-            Layout::Vault => format!("{skill}/{id}.md"),
-        };
+        let path = home(self.layout, &skill, &id);
         if reading.view.dir.by_path(&path).is_some() {
             let why = format!("{path}, where {link} would go, is another page.");
             return Err(Refusal::new(Code::PageIdInvalid, why).at("page_id"));
         }
         checked_path(&path)
+    }
+}
+
+/// Where a page of this name goes if nobody says another place.
+pub(super) fn home(layout: Layout, skill: &str, id: &str) -> String {
+    match layout {
+        Layout::Tenant => format!("markdown/instances/{skill}/{id}.md"),
+        Layout::Vault => format!("{skill}/{id}.md"),
     }
 }
 

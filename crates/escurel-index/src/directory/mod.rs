@@ -29,6 +29,7 @@ use std::sync::{Arc, OnceLock};
 use escurel_store::{Stat, Uid};
 
 pub use filter::{Filter, FilterError};
+pub use names::{folder, join, stem, strip_md};
 pub(crate) use resolve::{Name, Place};
 #[cfg(test)]
 pub(crate) use tests::history;

@@ -9,7 +9,7 @@ use crate::{Facts, LinkFact};
 pub(crate) type Keys = SmallVec<[u64; 6]>;
 
 /// File name without `.md` or `.markdown`.
-pub(crate) fn stem(path: &str) -> &str {
+pub fn stem(path: &str) -> &str {
     strip_md(last_segment(path))
 }
 
@@ -17,7 +17,8 @@ pub(crate) fn last_segment(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-pub(crate) fn strip_md(name: &str) -> &str {
+/// Without `.md` or `.markdown`.
+pub fn strip_md(name: &str) -> &str {
     strip(name, ".md")
         .or_else(|| strip(name, LONG))
         .unwrap_or(name)
@@ -37,13 +38,13 @@ fn strip<'n>(name: &'n str, extension: &str) -> Option<&'n str> {
 }
 
 /// The folder of a path, without its slash; the root is "".
-pub(crate) fn folder(path: &str) -> &str {
+pub fn folder(path: &str) -> &str {
     path.rfind('/').map_or("", |at| &path[..at])
 }
 
 /// `relative` seen from `folder`, `.` and `..` worked out. None: it leaves the
 /// root or names no file.
-pub(crate) fn join(folder: &str, relative: &str) -> Option<String> {
+pub fn join(folder: &str, relative: &str) -> Option<String> {
     let (start, rest) = match relative.strip_prefix('/') {
         Some(rest) => ("", rest),
         None => (folder, relative),

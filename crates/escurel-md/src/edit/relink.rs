@@ -65,7 +65,7 @@ pub fn relink(
         .map(|(n, ways)| Some((*n, ways.first()?.clone())))
         .collect();
     let chosen = first
-        .filter(|all| proof.holds(all))
+        .filter(|all| all.is_empty() || proof.holds(all))
         .unwrap_or_else(|| proof.one_by_one(&ways));
     let left = ways
         .iter()
