@@ -23,7 +23,7 @@ pub enum Role {
 }
 
 /// Somebody who calls, as verified at the rim. Never built from call arguments.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Caller {
     pub subject: String,
     pub role: Role,

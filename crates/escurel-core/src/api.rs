@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use escurel_md::{Issue, PageType, SkillSchema, Wikilink};
+pub use escurel_md::Issue;
+use escurel_md::{PageType, SkillSchema, Wikilink};
 pub use escurel_search::Why;
 use serde_json::{Map, Value};
 
@@ -22,6 +23,50 @@ pub struct PageRef {
     pub last_written_by: Option<String>,
     /// The file vanished together with many others; the text comes from the journal.
     pub missing_on_disk: bool,
+    /// What is shown is being typed and in no version yet.
+    pub uncommitted: bool,
+}
+
+/// A session on a page that is edited live.
+#[derive(Clone, Debug)]
+pub struct OpenedSession {
+    pub session: String,
+    /// Names the history that the page's changes are part of.
+    pub lineage: String,
+    pub head_version: u64,
+    /// Loro export: everything, or what the caller lacked.
+    pub snapshot: Vec<u8>,
+}
+
+/// Somebody who hears of a page's changes.
+#[derive(Clone, Debug)]
+pub struct Attached {
+    /// Names the listener.
+    pub peer: u64,
+    pub lineage: String,
+    pub head_version: u64,
+    /// Loro export: everything, or what the caller lacked.
+    pub update: Vec<u8>,
+    /// The text, for listeners that want it.
+    pub text: Option<String>,
+}
+
+/// A change that was taken.
+#[derive(Clone, Debug)]
+pub struct ChangeAck {
+    /// The number that the next commit gets.
+    pub merged_version: u64,
+    pub text: Option<String>,
+}
+
+/// What became of a session.
+#[derive(Clone, Debug)]
+pub struct ClosedSession {
+    /// False: it is still open, and `issues` say why.
+    pub ok: bool,
+    pub page_id: String,
+    pub final_version: u64,
+    pub issues: Vec<Issue>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

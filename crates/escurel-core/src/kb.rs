@@ -22,6 +22,7 @@ use crate::past::PastViews;
 use crate::progress::Progress;
 use crate::reconcile::deletions::Deletions;
 use crate::recover::Recovered;
+use crate::sessions::Sessions;
 use crate::sql::SqlLane;
 use crate::view::View;
 use crate::write::{AutonomyLint, PageLocks};
@@ -151,6 +152,7 @@ pub struct Core {
     pub(crate) deletions: Deletions,
     pub(crate) signals: Signals,
     pub(crate) page_locks: PageLocks,
+    pub(crate) sessions: Sessions,
     pub(crate) lately: Lately,
     pub(crate) meaning: Meaning,
     pub(crate) reranker: Option<Arc<dyn Reranker>>,
@@ -309,6 +311,7 @@ impl Kb {
         }
         self.core.signals.send(Signal::Stop);
         self.core.meaning.stop();
+        self.core.sessions.wake();
         if let Some(threads) = self.threads.lock().take() {
             threads.end();
         }
@@ -505,6 +508,7 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         deletions: Deletions::default(),
         signals: Signals::new(saved),
         page_locks: PageLocks::default(),
+        sessions: Sessions::default(),
         lately: Lately::default(),
         meaning,
         reranker,

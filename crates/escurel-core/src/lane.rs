@@ -155,6 +155,8 @@ impl Core {
         let indexed = index_text(&self.text, work.docs, last.seq);
         state.seq = state.seq.max(last.seq);
         self.show(&mut state);
+        self.sessions
+            .published(records.iter().filter_map(|record| record.uid));
         let gone = work.stale.iter().map(|(page, _)| *page);
         self.meaning.changed(changed.into_iter().chain(gone));
         self.sql.send(Batch {

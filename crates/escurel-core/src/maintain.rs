@@ -37,6 +37,8 @@ pub enum Chore {
     Fold,
     /// Writes what makes the next start quick.
     Save,
+    /// Looks after pages that are edited live.
+    Attend,
 }
 
 pub(crate) struct Signals {
@@ -91,6 +93,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// What runs behind an open knowledge base.
 pub(crate) struct Threads {
     keeper: JoinHandle<()>,
+    attendant: JoinHandle<()>,
     embedders: Vec<JoinHandle<()>>,
 }
 
@@ -101,6 +104,7 @@ impl Threads {
     /// Waits for them; they were told to stop.
     pub fn end(self) {
         let _ = self.keeper.join();
+        let _ = self.attendant.join();
         let deadline = Instant::now() + GRACE;
         for thread in self.embedders {
             while !thread.is_finished() && Instant::now() < deadline {
@@ -129,6 +133,11 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<Threads> {
         .name("escurel-keeper".into())
         .spawn(run);
     let keeper = thread.map_err(Refusal::from)?;
+    let live = core.clone();
+    let attendant = std::thread::Builder::new()
+        .name("escurel-live".into())
+        .spawn(move || live.attend_sessions())
+        .map_err(Refusal::from)?;
     let mut embedders = Vec::new();
     if core.meaning.upkeep().is_some() {
         for n in 0..crate::meaning::workers() {
@@ -139,7 +148,11 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<Threads> {
             embedders.push(thread.map_err(Refusal::from)?);
         }
     }
-    Ok(Threads { keeper, embedders })
+    Ok(Threads {
+        keeper,
+        attendant,
+        embedders,
+    })
 }
 
 impl Core {
@@ -177,6 +190,7 @@ impl Core {
             return Ok(());
         }
         self.fold()?;
+        self.resume_sessions();
         self.progress.ready();
         self.view.load().dir.warm();
         self.save();
@@ -198,6 +212,10 @@ impl Core {
             Chore::Settle => Ok(()),
             Chore::Fold => self.fold().and_then(|()| self.mark_applied()),
             Chore::Save => self.try_save(&mut self.signals.saved.lock()),
+            Chore::Attend => {
+                self.keep_sessions();
+                Ok(())
+            }
         }
     }
 

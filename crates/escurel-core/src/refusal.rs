@@ -113,6 +113,24 @@ codes! {
     Conflict "conflict" Caller 409
         "The page changed since the version this write was based on."
         "Read the page again and repeat the change on its text.";
+    UnknownSession "unknown_session" Caller 404
+        "No such editing session is open."
+        "Open one with open_session.";
+    SessionShared "session_shared" Caller 409
+        "Dropping the session would drop what others typed."
+        "Close it with commit true, or undo your own changes first.";
+    SessionCapReached "session_cap_reached" Later 503
+        "Too many editing sessions are open."
+        "Repeat when some have been closed.";
+    LineageChanged "lineage_changed" Caller 409
+        "The page's live history is another one than the client's."
+        "Load the page again; offer what was typed since as a change of its text.";
+    OpInvalid "op_invalid" Caller 400
+        "The bytes are not a change of the page's text."
+        "Send a Loro update of the text container `body`, in base64.";
+    OpIncomplete "op_incomplete" Caller 409
+        "The change builds on others that were never sent."
+        "Send everything since the version vector that the server has.";
     MissingOnDisk "missing_on_disk" Caller 409
         "The page's file vanished together with many others; writing waits until that is settled."
         "Bring the files back, or run escurel confirm-deletions.";

@@ -32,7 +32,7 @@ mod update;
 pub use edit::{Edit, Part, Position};
 pub use restore::Then;
 pub use update::AutonomyLint;
-pub(crate) use update::unified;
+pub(crate) use update::{NewText, unified};
 
 use merged::{merge_pages, merge_saves};
 
@@ -54,6 +54,8 @@ struct Change<'a> {
     planned: Option<Vec<u8>>,
     parsed: Parsed,
     content: Arc<[u8]>,
+    /// Who wrote it, where that is not the caller alone.
+    authors: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +93,7 @@ impl Core {
                 planned,
                 parsed,
                 content: put.content.as_bytes().into(),
+                authors: Vec::new(),
             },
         )
     }
@@ -142,7 +145,7 @@ impl Core {
     }
 
     /// Is there anything at all that may be written or deleted here?
-    fn guard_writable(&self, path: &str) -> Result<()> {
+    pub(crate) fn guard_writable(&self, path: &str) -> Result<()> {
         if self.store.read_only() || is_builtin(path) {
             let why = format!("{path} cannot be written.");
             return Err(Refusal::new(Code::ReadOnly, why));
@@ -197,6 +200,7 @@ impl Core {
             mut planned,
             mut parsed,
             mut content,
+            mut authors,
         } = change;
         let mut next = next;
         let mut merged = false;
@@ -210,6 +214,7 @@ impl Core {
                 planned.as_deref(),
                 &parsed,
                 &content,
+                &std::mem::take(&mut authors),
             )?;
             let found = match outcome {
                 Replaced::Done(_) | Replaced::Displaced { found: None, .. } => {
@@ -258,8 +263,13 @@ impl Core {
         planned: Option<&[u8]>,
         parsed: &Parsed,
         content: &Arc<[u8]>,
+        authors: &[String],
     ) -> Result<(Record, Replaced)> {
-        let draft = version_draft(author, uid, path, version, content, "write");
+        let mut draft = version_draft(author, uid, path, version, content, "write");
+        if !authors.is_empty() {
+            let authors = Value::from(authors.to_vec()).to_string();
+            draft.note.insert("authors".to_owned(), authors.into());
+        }
         let ticket = self.append(vec![draft])?;
         let outcome = self.store.replace(path, planned, content);
         if planned.is_some() && matches!(outcome, Ok(Replaced::Displaced { found: None, .. })) {
@@ -368,7 +378,7 @@ fn guard_replace(old: &Entry, new: &Parsed, base_version: Option<u64>) -> Result
     Ok(())
 }
 
-fn guard_present(entry: &Entry) -> Result<()> {
+pub(crate) fn guard_present(entry: &Entry) -> Result<()> {
     match entry.missing {
         true => Err(missing(entry)),
         false => Ok(()),

@@ -1,8 +1,10 @@
 //! Texts that several people change at once.
 //!
-//! Owns the union of changes to one text. Knows no pages, no files and no
+//! Owns one text's history of changes and the union of two changes to it. Knows no pages, no files and no
 //! sockets; whether a union still is a page is for others to say.
 
+mod document;
 mod merge;
 
+pub use document::{Document, Point, Rewritten, TEXT, Unfit};
 pub use merge::{merge, merge_lines};

@@ -9,9 +9,10 @@
 use std::collections::HashMap;
 
 use diffy::{ConflictStyle, MergeOptions};
-use loro::{ExportMode, LoroDoc, LoroError, UpdateOptions};
+use loro::{ExportMode, LoroDoc, LoroError, LoroText, UpdateOptions};
 
-const TEXT: &str = "body";
+use crate::document::TEXT;
+
 /// A difference letter by letter may cost the square of a text's length; after so many
 /// milliseconds lines are compared.
 const PATIENCE_MS: f64 = 100.0;
@@ -150,17 +151,22 @@ fn branch(whole: &[u8], peer: u64, text: &str) -> Result<LoroDoc, LoroError> {
     let doc = LoroDoc::new();
     doc.set_peer_id(peer)?;
     doc.import(whole)?;
+    rewrite(&doc.get_text(TEXT), text)?;
+    doc.commit();
+    Ok(doc)
+}
+
+/// Makes `body` say `text` with as few changes as can be found in bounded time.
+pub(crate) fn rewrite(body: &LoroText, text: &str) -> Result<(), LoroError> {
     let options = UpdateOptions {
         timeout_ms: Some(PATIENCE_MS),
         use_refined_diff: true,
     };
-    let body = doc.get_text(TEXT);
     if body.update(text, options).is_err() {
         let by_lines = body.update_by_line(text, UpdateOptions::default());
         by_lines.map_err(|_| LoroError::internal("a difference by lines took too long"))?;
     }
-    doc.commit();
-    Ok(doc)
+    Ok(())
 }
 
 fn encode(error: loro::LoroEncodeError) -> LoroError {

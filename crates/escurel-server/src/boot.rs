@@ -19,9 +19,9 @@ use escurel_core::api::VerifyReport;
 use escurel_core::{Code, Kb, OpenOptions, Refusal};
 use tokio::net::TcpListener;
 
-use crate::Service;
 use crate::config::Config;
 use crate::http::{self, App, Guard, Limits};
+use crate::{Service, Sockets};
 pub use accept::{serve_tcp, serve_unix};
 pub use seed::seed;
 pub use socket::{LocalSocket, connect};
@@ -170,10 +170,12 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, BindError> {
 pub struct Server {
     pub service: Arc<Service>,
     pub limits: Limits,
+    sockets: Sockets,
 }
 
 impl Server {
-    pub fn new(kb: Arc<Kb>, config: &Config) -> Server {
+    /// WebSockets are closed when `stop` says so.
+    pub fn new(kb: Arc<Kb>, config: &Config, stop: &Stop) -> Server {
         let limits = Limits {
             body_bytes: config.max_body_bytes,
             request_time: config.request_timeout,
@@ -181,6 +183,7 @@ impl Server {
         Server {
             service: Arc::new(Service::new(kb, config.test_fixtures)),
             limits,
+            sockets: Sockets::until(stop.clone()),
         }
     }
 
@@ -191,6 +194,7 @@ impl Server {
             limits: self.limits,
             caller,
             guard: guard.map(Arc::new),
+            sockets: self.sockets.clone(),
         }
     }
 

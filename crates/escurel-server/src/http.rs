@@ -19,8 +19,9 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get, post};
 use escurel_access::Caller;
 
-use crate::Service;
+use crate::{Service, Sockets, ws};
 pub use guard::Guard;
+pub(crate) use problem::problem;
 
 /// What the routes work with.
 #[derive(Clone)]
@@ -31,6 +32,7 @@ pub struct App {
     pub caller: Arc<Caller>,
     /// `None` on the Unix socket: its file permissions are the check.
     pub guard: Option<Arc<Guard>>,
+    pub sockets: Sockets,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +79,7 @@ fn shared() -> Router<App> {
             "/openapi.json",
             get(routes::openapi).fallback(routes::only_get),
         )
+        .route("/ws", get(ws::upgrade).fallback(routes::only_get))
         .route("/healthz", get(routes::healthz).fallback(routes::only_get))
         .route("/readyz", get(routes::readyz).fallback(routes::only_get))
         .route("/version", get(routes::version).fallback(routes::only_get))

@@ -15,5 +15,7 @@ pub mod model;
 mod service;
 pub mod stdio;
 pub mod upkeep;
+mod ws;
 
 pub use service::Service;
+pub use ws::Sockets;

@@ -7,8 +7,14 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::{Config, LogFormat};
 
-/// What the HTTP client traces holds headers, and keys in them.
-const SILENT: [&str; 2] = ["ureq=off", "ureq_proto=off"];
+/// What the HTTP client traces holds headers, and keys in them; what the CRDT traces is of use to
+/// nobody else.
+const SILENT: [&str; 4] = [
+    "ureq=off",
+    "ureq_proto=off",
+    "loro_internal=error",
+    "loro_kv_store=error",
+];
 
 /// Whether `text` says what to log. A lone word that is no level would pass
 /// as the name of a module and silence everything else.

@@ -18,6 +18,7 @@ pub mod fs;
 mod hex;
 mod journal;
 mod kinds;
+mod live;
 mod memory;
 mod pathname;
 mod record;
@@ -33,10 +34,12 @@ pub use export::export;
 pub use fs::{Changed, FsStore, Holder, Kept, Layout, Lock, Paths, Unrecorded, Watch};
 pub use journal::{FileSum, Finding, JournalReport};
 pub use kinds::{KINDS, Kind, KindInfo};
+pub use live::{Found, LiveLog, LiveLogs};
 pub use memory::{Loss, MemStore};
 pub use pathname::is_page;
 pub use record::{Content, Draft, ObjectId, Record};
 pub use store::{
-    FAILPOINTS, Removed, Replaced, RootState, Scan, ScannedFile, Stat, Store, Unreadable,
+    FAILPOINTS, LIVE_FAILPOINTS, Removed, Replaced, RootState, Scan, ScannedFile, Stat, Store,
+    Unreadable,
 };
 pub use uid::Uid;

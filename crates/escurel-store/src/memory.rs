@@ -11,8 +11,8 @@ use parking_lot::RwLock;
 use crate::disk::MemDisk;
 use crate::journal::{Journal, Limits};
 use crate::{
-    Draft, Env, JournalReport, ObjectId, Record, Removed, Replaced, RootState, Scan, Stat, Store,
-    StoreError,
+    Draft, Env, JournalReport, LiveLogs, ObjectId, Record, Removed, Replaced, RootState, Scan,
+    Stat, Store, StoreError,
 };
 use pages::MemPages;
 
@@ -146,6 +146,11 @@ impl Store for MemStore {
 
     fn flush_files(&self) -> io::Result<()> {
         self.pages.flush()
+    }
+
+    fn live(&self) -> Result<LiveLogs, StoreError> {
+        let disk = self.state.read().disk.clone();
+        Ok(LiveLogs::new(disk, self.env.clone()))
     }
 
     fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Record>, StoreError> {

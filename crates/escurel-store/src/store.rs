@@ -4,7 +4,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Draft, Env, JournalReport, ObjectId, Record, StoreError};
+use crate::{Draft, Env, JournalReport, LiveLogs, ObjectId, Record, StoreError};
 
 /// Every place at which [`crate::Failpoints::reach`] is called.
 pub const FAILPOINTS: &[&str] = &[
@@ -24,6 +24,14 @@ pub const FAILPOINTS: &[&str] = &[
     "pages.before_temp_remove",
     "pages.before_flush",
     "pages.before_remove",
+];
+
+/// Those of what is typed before it is committed.
+pub const LIVE_FAILPOINTS: &[&str] = &[
+    "live.before_append",
+    "live.before_sync",
+    "live.before_rewrite",
+    "live.before_remove",
 ];
 
 /// What tells two states of a file apart without reading it.
@@ -114,6 +122,9 @@ pub trait Store: Send + Sync + 'static {
     fn mark_unflushed(&self, path: &str) -> io::Result<()>;
     /// Makes all page files and folders changed since the last call durable.
     fn flush_files(&self) -> io::Result<()>;
+
+    /// What is typed before it is committed.
+    fn live(&self) -> Result<LiveLogs, StoreError>;
 
     /// All or nothing, and durable on return. Concurrent callers share fsyncs.
     fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Record>, StoreError>;

@@ -13,6 +13,7 @@ mod catalog;
 pub mod cli;
 mod dispatch;
 pub mod kb;
+mod live;
 mod nearest;
 mod openapi;
 mod reference;

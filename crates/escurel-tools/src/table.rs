@@ -35,6 +35,20 @@ impl Table {
         }
     }
 
+    /// One row for the answer itself.
+    pub fn one(answer: &Value, columns: &[(&str, &str)]) -> Table {
+        Table {
+            headers: columns.iter().map(|(h, _)| (*h).to_owned()).collect(),
+            rows: vec![
+                columns
+                    .iter()
+                    .map(|(_, p)| cell(answer.pointer(p)))
+                    .collect(),
+            ],
+            footer: None,
+        }
+    }
+
     pub fn footer(mut self, text: impl Into<String>) -> Table {
         self.footer = Some(text.into());
         self

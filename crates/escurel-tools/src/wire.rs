@@ -93,6 +93,10 @@ pub struct PageRef {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     pub missing_on_disk: bool,
+    /// True when the text is being typed in a session and is in no version yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    pub uncommitted: bool,
 }
 
 impl From<core::PageRef> for PageRef {
@@ -107,6 +111,7 @@ impl From<core::PageRef> for PageRef {
             version: version(p.version),
             last_written_by: p.last_written_by,
             missing_on_disk: p.missing_on_disk,
+            uncommitted: p.uncommitted,
         }
     }
 }

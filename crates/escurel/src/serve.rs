@@ -48,7 +48,7 @@ async fn serve(config: &Config, folder: &Path, kb: &Arc<Kb>) -> Result<(), Failu
             .transpose()?,
     };
     kb.publish_address(&addresses.mcp())?;
-    let server = Server::new(Arc::clone(kb), config);
+    let server = Server::new(Arc::clone(kb), config, &stop);
     let mut socket = server.open_socket();
     show::line(&format!(
         "escurel {} listens on {}",

@@ -59,7 +59,7 @@ impl Core {
             (None, Some(version)) => {
                 self.at_version(caller, &reading, &request.page_id, version)?
             }
-            (None, None) => self.live(&reading, &request.page_id)?,
+            (None, None) => self.as_typed(&reading, &request.page_id)?,
         };
         let Some(chosen) = chosen else {
             return Ok(None);
@@ -86,6 +86,23 @@ impl Core {
             newer_exists: false,
             entry: Some(entry),
         }))
+    }
+
+    /// As it stands or, while somebody edits it live, as it is being typed.
+    fn as_typed(&self, reading: &Reading<'_>, page_id: &str) -> Result<Option<Chosen>> {
+        let Some(mut chosen) = self.live(reading, page_id)? else {
+            return Ok(None);
+        };
+        let entry = chosen.entry.as_deref();
+        if let Some((entry, text)) =
+            entry.and_then(|entry| Some((entry, self.sessions.live_text(entry.uid)?)))
+        {
+            let page = escurel_md::parse(&entry.path, text.as_bytes(), self.layout);
+            chosen.page.title = page.title.clone();
+            chosen.page.uncommitted = true;
+            chosen.parsed = Arc::new(page);
+        }
+        Ok(Some(chosen))
     }
 
     fn at_version(
@@ -156,6 +173,7 @@ impl Core {
             // Who holds the pen now says nothing about a past state.
             last_written_by: None,
             missing_on_disk: false,
+            uncommitted: false,
         };
         Ok(Some(Chosen {
             page,

@@ -34,6 +34,11 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Core {
+    /// The published state contains the journal up to here.
+    pub fn seq(&self) -> u64 {
+        self.view.load().seq
+    }
+
     pub(crate) fn reading<'a>(
         &'a self,
         caller: &'a Caller,
@@ -159,6 +164,7 @@ pub(crate) fn page_ref(entry: &Entry) -> PageRef {
         version: entry.version,
         last_written_by: Some(entry.author.to_string()),
         missing_on_disk: entry.missing,
+        uncommitted: false,
     }
 }
 

@@ -5,7 +5,7 @@ use escurel_md::{How, Misplaced, Place, edit_passage, set_frontmatter_key};
 use serde_json::Value;
 
 use super::guard_version;
-use super::update::{Draft, refused};
+use super::update::{NewText, refused};
 use crate::api::{EditRequest, UpdateAnswer};
 use crate::kb::Core;
 use crate::{Code, Refusal, Result};
@@ -83,10 +83,11 @@ impl Core {
                     .into_bytes()
             }
         };
-        let draft = Draft {
+        let draft = NewText {
             content: content.into(),
             base_version: None,
             dry_run: request.dry_run,
+            authors: Vec::new(),
         };
         self.update_locked(caller, &path, draft)
     }

@@ -5,7 +5,7 @@ use escurel_index::VersionRow;
 use escurel_store::Uid;
 
 use super::Change;
-use super::update::{Draft, refused, unified};
+use super::update::{NewText, refused, unified};
 use crate::api::UpdateAnswer;
 use crate::facts::Parsed;
 use crate::kb::Core;
@@ -49,10 +49,11 @@ impl Core {
             return self.revive(caller, row, &text, dry_run);
         };
         let _page = self.page_locks.lock(&entry.path);
-        let draft = Draft {
+        let draft = NewText {
             content: text.into(),
             base_version: None,
             dry_run,
+            authors: Vec::new(),
         };
         self.update_locked(caller, &entry.path, draft)
     }
@@ -126,6 +127,7 @@ impl Core {
             planned: None,
             parsed,
             content: text.into(),
+            authors: Vec::new(),
         };
         match self.write_rounds(caller, row.uid, next, change) {
             Ok(written) => {

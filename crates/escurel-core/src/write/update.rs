@@ -58,20 +58,21 @@ impl Core {
             Err(refusal) => return refused(refusal),
         };
         let _page = self.page_locks.lock(&path);
-        let draft = Draft {
+        let draft = NewText {
             content: request.content.as_bytes().into(),
             base_version: request.base_version,
             dry_run: request.dry_run,
+            authors: Vec::new(),
         };
         self.update_locked(caller, &path, draft)
     }
 
     /// As [`Core::update_page`] for callers that hold the page's lock.
-    pub(super) fn update_locked(
+    pub(crate) fn update_locked(
         &self,
         caller: &Caller,
         path: &str,
-        draft: Draft,
+        draft: NewText,
     ) -> Result<UpdateAnswer> {
         let old = self.view.load().dir.by_path(path).cloned();
         let planned = old
@@ -133,7 +134,7 @@ impl Core {
         path: &'a str,
         old: Option<Arc<Entry>>,
         planned: Option<Vec<u8>>,
-        draft: &Draft,
+        draft: &NewText,
     ) -> Result<(Change<'a>, bool)> {
         let mut content = draft.content.clone();
         let mut parsed = Parsed::of(path, &content, self.layout);
@@ -162,6 +163,7 @@ impl Core {
                 planned,
                 parsed,
                 content,
+                authors: draft.authors.clone(),
             },
             merged,
         ))
@@ -193,7 +195,7 @@ impl Core {
     }
 
     /// Pages of packs and of other systems are not written through pages.
-    pub(super) fn guard_kind(
+    pub(crate) fn guard_kind(
         &self,
         caller: &Caller,
         old: Option<&Entry>,
@@ -310,10 +312,12 @@ pub(super) fn home(layout: Layout, skill: &str, id: &str) -> String {
 }
 
 /// What is to be written and on what it was made.
-pub(super) struct Draft {
+pub(crate) struct NewText {
     pub content: Arc<[u8]>,
     pub base_version: Option<u64>,
     pub dry_run: bool,
+    /// Who wrote it, where that is not the caller alone.
+    pub authors: Vec<String>,
 }
 
 /// What a caller can mend is an answer; the rest is a refusal.

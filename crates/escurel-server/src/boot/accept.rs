@@ -98,7 +98,7 @@ async fn serve<D: Door>(door: D, routes: Router, stop: Stop) {
 }
 
 async fn connection(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     bounded: bool,
     routes: Router,
     stop: Stop,
@@ -108,7 +108,9 @@ async fn connection(
     if bounded {
         builder.timer(TokioTimer::new()).header_read_timeout(IDLE);
     }
-    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+    let serving = builder
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes))
+        .with_upgrades();
     tokio::pin!(serving);
     let outcome = tokio::select! {
         outcome = serving.as_mut() => outcome,

@@ -196,7 +196,7 @@ async fn open(config: &Config, folder: &Path) -> Result<Arc<Kb>, Refusal> {
 /// Serves the socket too, for those who come later.
 fn own(kb: Arc<Kb>, config: &Config, stop: &Stop) -> (Backend, Option<LocalSocket>) {
     let gate = Gate::of(&kb);
-    let server = Server::new(kb, config);
+    let server = Server::new(kb, config, stop);
     let mut socket = server.open_socket();
     if let Some(listener) = socket.as_mut().and_then(LocalSocket::take_listener) {
         tokio::spawn(boot::serve_unix(listener, server.local(), stop.clone()));

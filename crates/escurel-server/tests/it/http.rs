@@ -7,6 +7,8 @@ use axum::body::Body;
 use axum::http::{Request, Response};
 use bytes::Bytes;
 use escurel_access::Caller;
+use escurel_server::Sockets;
+use escurel_server::boot::Stop;
 use escurel_server::http::{App, Guard, Limits, local_router, router};
 use futures_util::stream;
 use http_body_util::BodyExt;
@@ -26,6 +28,7 @@ fn app() -> App {
         limits,
         caller: Arc::new(Caller::local()),
         guard: Some(Arc::new(guard)),
+        sockets: Sockets::until(Stop::default()),
     }
 }
 

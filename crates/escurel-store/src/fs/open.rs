@@ -10,7 +10,8 @@ use super::{Changed, Lock, Paths, Watch, root};
 use crate::disk::LocalDisk;
 use crate::journal::{FileSum, Journal, Limits};
 use crate::{
-    Draft, Env, JournalReport, ObjectId, Record, Removed, Replaced, Scan, Stat, Store, StoreError,
+    Draft, Env, JournalReport, LiveLogs, ObjectId, Record, Removed, Replaced, Scan, Stat, Store,
+    StoreError,
 };
 
 /// Pages, journal and objects on a file system.
@@ -19,6 +20,7 @@ pub struct FsStore {
     paths: Paths,
     pages: Pages,
     journal: Arc<Journal>,
+    live: LiveLogs,
     lock: Option<Lock>,
 }
 
@@ -49,9 +51,15 @@ impl FsStore {
                     .map_err(|error| StoreError::from_io(&paths.journal, error))?;
             }
         }
+        let live = LocalDisk::new(&paths.state, !writable);
+        if writable {
+            live.clean("live")
+                .map_err(|error| StoreError::from_io(&paths.state, error))?;
+        }
         let pages = Pages::open(paths, env.clone(), writable)?;
         let journal = Journal::open(Arc::new(disk), env.clone(), limits, writable)?;
         Ok(FsStore {
+            live: LiveLogs::new(Arc::new(live), env.clone()),
             env,
             paths: paths.clone(),
             pages,
@@ -175,6 +183,11 @@ impl Store for FsStore {
 
     fn flush_files(&self) -> io::Result<()> {
         self.pages.flush()
+    }
+
+    fn live(&self) -> Result<LiveLogs, StoreError> {
+        self.changing()?;
+        Ok(self.live.clone())
     }
 
     fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Record>, StoreError> {

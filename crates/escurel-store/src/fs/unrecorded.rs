@@ -12,7 +12,8 @@ use super::FsStore;
 use crate::disk::LocalDisk;
 use crate::journal::{Journal, Limits};
 use crate::{
-    Draft, Env, JournalReport, ObjectId, Record, Removed, Replaced, Scan, Stat, Store, StoreError,
+    Draft, Env, JournalReport, LiveLogs, ObjectId, Record, Removed, Replaced, Scan, Stat, Store,
+    StoreError,
 };
 
 pub struct Unrecorded {
@@ -88,6 +89,10 @@ impl Store for Unrecorded {
 
     fn flush_files(&self) -> io::Result<()> {
         Ok(())
+    }
+
+    fn live(&self) -> Result<LiveLogs, StoreError> {
+        Err(self.why.clone())
     }
 
     fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Record>, StoreError> {

@@ -22,6 +22,7 @@ mod search;
 mod update_page;
 mod validate;
 
+use crate::live;
 use crate::tool::{Entry, entry};
 
 pub static TOOLS: &[Entry] = &[
@@ -37,6 +38,10 @@ pub static TOOLS: &[Entry] = &[
     entry::<move_page::MovePage>(),
     entry::<delete_page::DeletePage>(),
     entry::<restore_page::RestorePage>(),
+    entry::<live::open_session::OpenSession>(),
+    entry::<live::apply_op::ApplyOp>(),
+    entry::<live::close_session::CloseSession>(),
+    entry::<live::list_op_authors::ListOpAuthors>(),
     entry::<provenance_ancestry::ProvenanceAncestry>(),
     entry::<provenance_report::ProvenanceReport>(),
     entry::<list_snapshots::ListSnapshots>(),

@@ -22,6 +22,10 @@ const NAMES: &[&str] = &[
     "move_page",
     "delete_page",
     "restore_page",
+    "open_session",
+    "apply_op",
+    "close_session",
+    "list_op_authors",
     "provenance_ancestry",
     "provenance_report",
     "list_snapshots",
@@ -37,6 +41,9 @@ const WRITING: &[&str] = &[
     "move_page",
     "delete_page",
     "restore_page",
+    "open_session",
+    "apply_op",
+    "close_session",
 ];
 
 fn execution(name: &str) -> &'static str {

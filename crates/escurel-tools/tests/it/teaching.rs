@@ -73,7 +73,9 @@ fn is_empty(answer: &Value) -> bool {
 fn every_example_finds_something_in_the_demo() {
     for entry in Catalog::standard().entries() {
         let spec = &entry.spec;
-        for (shows, arguments) in spec.examples {
+        // A session's name cannot be known before it is opened.
+        let known = |arguments: &str| !arguments.contains("\"sess_");
+        for (shows, arguments) in spec.examples.iter().filter(|(_, a)| known(a)) {
             let answer = answer(spec.name, arguments);
             assert!(!is_empty(&answer), "{}, {shows}: {answer}", spec.name);
         }

@@ -204,7 +204,7 @@ fn wait_ready(work: &Work<'_>, kb: &Kb) -> Result<(), Failure> {
 async fn listen(kb: &Arc<Kb>, config: &Config, stop: &Stop) -> Result<Connection, Failure> {
     let listener = boot::bind(config.listen).await?;
     let address = listener.local_addr()?;
-    let server = Server::new(Arc::clone(kb), config);
+    let server = Server::new(Arc::clone(kb), config, stop);
     let routes = server.public(config, address);
     tokio::spawn(boot::serve_tcp(listener, routes, stop.clone()));
     Ok(Connection::open(address).await?)

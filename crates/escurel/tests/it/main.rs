@@ -5,6 +5,7 @@
 mod clients;
 mod command_line;
 mod eval;
+mod live;
 mod meaning;
 mod model;
 mod serve;

@@ -1,0 +1,114 @@
+//! What happens to live pages without anybody asking: outside changes come in,
+//! pauses save, forgotten sessions end.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use escurel_access::Caller;
+
+use super::page::{LivePage, State};
+use crate::Result;
+use crate::kb::Core;
+
+/// A pause in typing after which an autosaving session commits. Microseconds.
+const PAUSE: i64 = 2_000_000;
+/// It commits at least so often while somebody types.
+const AT_LEAST: i64 = 10_000_000;
+/// A commit that was refused is tried again after this.
+const AGAIN: i64 = 10_000_000;
+/// A session that nobody is attached to and nobody uses ends after this.
+const IDLE: i64 = 600_000_000;
+
+/// Pauses are noticed this late at most.
+const ROUND: Duration = Duration::from_millis(250);
+
+impl Core {
+    /// Looks after live pages until the knowledge base is closed.
+    pub(crate) fn attend_sessions(&self) {
+        while !self.stopping() {
+            self.sessions.wait(ROUND);
+            self.keep_sessions();
+        }
+    }
+
+    /// One round over all live pages; a page that fails is warned of and looked at again.
+    pub(crate) fn keep_sessions(&self) {
+        for page in self.sessions.all() {
+            if let Err(refusal) = self.keep_page(&page) {
+                tracing::warn!(page = %page.uid, %refusal, "a page that is being edited could not be looked after");
+            }
+        }
+    }
+
+    fn keep_page(&self, page: &LivePage) -> Result<()> {
+        if page.behind.load(Ordering::Acquire) {
+            self.catch_up(page)?;
+        }
+        let now = self.now();
+        let (saver, idle) = {
+            let state = page.state.lock();
+            (autosaver(&state, now), idle(&state, now))
+        };
+        if let Some(caller) = saver {
+            self.save_unattended(page, &caller, now)?;
+        }
+        for (session, caller) in idle {
+            self.end_idle(page, &session, &caller, now)?;
+        }
+        Ok(())
+    }
+
+    fn catch_up(&self, page: &LivePage) -> Result<()> {
+        let path = self
+            .view
+            .load()
+            .dir
+            .by_uid(page.uid)
+            .map(|e| e.path.clone());
+        let _page = path.as_deref().map(|path| self.page_locks.lock(path));
+        self.caught_up_page(page).map(drop)
+    }
+
+    /// Says whether everything is in a version now.
+    fn save_unattended(&self, page: &LivePage, caller: &Caller, now: i64) -> Result<bool> {
+        let answer = self.commit_page(page, caller);
+        let saved = matches!(&answer, Ok(answer) if answer.ok);
+        if !saved {
+            page.state.lock().retry_at = now + AGAIN;
+        }
+        answer.map(|answer| answer.ok)
+    }
+
+    fn end_idle(&self, page: &LivePage, session: &str, caller: &Caller, now: i64) -> Result<()> {
+        let last = page.state.lock().handles.len() == 1;
+        if !last || self.save_unattended(page, caller, now)? {
+            return self.close_handle(page, session);
+        }
+        Ok(())
+    }
+}
+
+/// Who commits now, if it is time for it.
+fn autosaver(state: &State, now: i64) -> Option<Caller> {
+    let due = state.dirty
+        && !state.gone
+        && now >= state.retry_at
+        && (now - state.changed_at >= PAUSE || now - state.since >= AT_LEAST);
+    let mut handles = state.handles.values().filter(|handle| handle.autosave);
+    handles
+        .next()
+        .filter(|_| due)
+        .map(|handle| handle.by.clone())
+}
+
+/// Sessions that were left.
+fn idle(state: &State, now: i64) -> Vec<(String, Caller)> {
+    let attached = |session: &str| state.peers.iter().any(|peer| peer.session == session);
+    state
+        .handles
+        .iter()
+        .filter(|(session, handle)| now - handle.used_at >= IDLE && !attached(session))
+        .filter(|_| now >= state.retry_at)
+        .map(|(session, handle)| (session.clone(), handle.by.clone()))
+        .collect()
+}
