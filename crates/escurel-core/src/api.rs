@@ -417,11 +417,37 @@ pub struct Finding {
     pub problem: String,
 }
 
+/// A page as a caller names it.
+#[derive(Clone, Debug, Default)]
+pub struct PageName {
+    /// Path, uid, `[[skill::id]]` or a loose name.
+    pub id: String,
+    /// The scenario that the page belongs to. A path or uid needs none.
+    pub scenario: Option<String>,
+}
+
+impl From<&str> for PageName {
+    fn from(id: &str) -> PageName {
+        PageName {
+            id: id.to_owned(),
+            scenario: None,
+        }
+    }
+}
+
+impl From<&String> for PageName {
+    fn from(id: &String) -> PageName {
+        PageName::from(id.as_str())
+    }
+}
+
 /// A whole page to create or replace.
 #[derive(Clone, Debug, Default)]
 pub struct UpdateRequest {
     /// A page, or where a new one goes.
     pub page_id: String,
+    /// The scenario that the page belongs to.
+    pub scenario: Option<String>,
     pub content: String,
     /// The version that the content was made from; absent for "whatever is there".
     pub base_version: Option<u64>,
@@ -468,6 +494,8 @@ pub struct Relinked {
 #[derive(Clone, Debug, Default)]
 pub struct EditRequest {
     pub page_id: String,
+    /// The scenario that the page belongs to.
+    pub scenario: Option<String>,
     /// The page must be at this version.
     pub base_version: Option<u64>,
     pub dry_run: bool,

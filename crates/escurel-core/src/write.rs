@@ -14,6 +14,7 @@ use escurel_md::PageType;
 use escurel_store::{Draft, Kind, Record, Replaced, Stat, Uid};
 use serde_json::{Map, Value};
 
+use crate::api::PageName;
 use crate::builtin::is_builtin;
 use crate::facts::Parsed;
 use crate::kb::Core;
@@ -116,6 +117,38 @@ impl Core {
         self.write_rounds(caller, uid, next, change)
     }
 
+    /// The page that is to be changed: never the base's where a scenario's is meant.
+    ///
+    /// # Errors
+    /// `page_not_found`, `ambiguous`.
+    pub(crate) fn named(&self, caller: &Caller, name: &PageName) -> Result<Arc<Entry>> {
+        let scenario = self.scenario_of(name);
+        let entry = self
+            .reading(caller, scenario.as_deref())
+            .demand(&name.id, "page_id")?;
+        match &name.scenario {
+            Some(wanted) if entry.facts.scenario.as_deref() != Some(wanted) => {
+                let why = format!(
+                    "The scenario `{wanted}` has no page of its own for {}; update_page makes one.",
+                    entry.path
+                );
+                Err(Refusal::new(Code::PageNotFound, why).at("scenario"))
+            }
+            _ => Ok(entry),
+        }
+    }
+
+    /// Where a name is looked up: in the scenario that is named or, for a path or uid, in the page's own.
+    pub(crate) fn scenario_of(&self, name: &PageName) -> Option<String> {
+        let view = self.view.load();
+        let exact = || {
+            let by_uid = || view.dir.by_uid(name.id.parse().ok()?);
+            let entry = view.dir.by_path(&name.id).or_else(by_uid)?;
+            entry.facts.scenario.as_deref().map(str::to_owned)
+        };
+        name.scenario.clone().or_else(exact)
+    }
+
     fn guard(
         &self,
         caller: &Caller,
@@ -173,7 +206,9 @@ impl Core {
             .resolve(&link, escurel_md::LinkKind::Wikilink, None, &scope)
         {
             escurel_index::Resolution::Found(other)
-                if other.facts.skill == skill.as_str().into() && *other.facts.id == **id =>
+                if other.facts.skill == skill.as_str().into()
+                    && *other.facts.id == **id
+                    && other.facts.scenario.as_deref() == new.page.scenario.as_deref() =>
             {
                 Err(Refusal::new(
                     Code::DuplicateId,
@@ -365,6 +400,20 @@ fn guard_replace(old: &Entry, new: &Parsed, base_version: Option<u64>) -> Result
     let same = old.facts.page_type == new.page.page_type
         && *old.facts.skill == *new.page.skill
         && *old.facts.id == *new.page.id;
+    if old.facts.scenario.as_deref() != new.page.scenario.as_deref() {
+        let named = |scenario: Option<&str>| {
+            scenario.map_or("no scenario".to_owned(), |name| {
+                format!("the scenario `{name}`")
+            })
+        };
+        let why = format!(
+            "{} belongs to {} and the new text to {}.",
+            old.path,
+            named(old.facts.scenario.as_deref()),
+            named(new.page.scenario.as_deref())
+        );
+        return Err(Refusal::new(Code::IdentityChanged, why).at("frontmatter.scenario"));
+    }
     if !same {
         let (skill, id) = (&old.facts.skill, &old.facts.id);
         return refuse(

@@ -8,7 +8,7 @@ use escurel_md::When;
 use escurel_store::Uid;
 
 use super::{Reading, not_found};
-use crate::api::{BlamedLine, PageHistory, VersionInfo};
+use crate::api::{BlamedLine, PageHistory, PageName, VersionInfo};
 use crate::facts::Parsed;
 use crate::kb::Core;
 use crate::sight::may;
@@ -21,9 +21,15 @@ impl Core {
     ///
     /// # Errors
     /// `page_id_invalid`, `ambiguous`, `index_behind`.
-    pub fn list_snapshots(&self, caller: &Caller, page_id: &str) -> Result<Vec<String>> {
-        let reading = self.reading(caller, None);
-        let Some(entry) = reading.find(page_id)? else {
+    pub fn list_snapshots(
+        &self,
+        caller: &Caller,
+        page_id: impl Into<PageName>,
+    ) -> Result<Vec<String>> {
+        let name = page_id.into();
+        let scenario = self.scenario_of(&name);
+        let reading = self.reading(caller, scenario.as_deref());
+        let Some(entry) = reading.find(&name.id)? else {
             return Ok(Vec::new());
         };
         let mut versions = self.sql.at(reading.view.seq)?.versions(entry.uid)?;
@@ -43,10 +49,10 @@ impl Core {
     pub fn page_history(
         &self,
         caller: &Caller,
-        page_id: &str,
+        page_id: impl Into<PageName>,
         limit: usize,
     ) -> Result<PageHistory> {
-        let past = self.past(caller, page_id)?;
+        let past = self.past(caller, &page_id.into())?;
         let rows = &past.rows;
         let first = rows.len().saturating_sub(limit);
         let mut before = match first {
@@ -87,11 +93,12 @@ impl Core {
     pub fn diff_pages(
         &self,
         caller: &Caller,
-        page_id: &str,
+        page_id: impl Into<PageName>,
         from: u64,
         to: Option<u64>,
     ) -> Result<(u64, u64, String)> {
-        let past = self.past(caller, page_id)?;
+        let name = page_id.into();
+        let past = self.past(caller, &name)?;
         let to = to.unwrap_or_else(|| {
             past.rows
                 .iter()
@@ -103,7 +110,7 @@ impl Core {
             let row = row_of(&past.rows, version).ok_or_else(|| {
                 Refusal::new(
                     Code::InvalidArgument,
-                    format!("{page_id} has no v{version}."),
+                    format!("{} has no v{version}.", name.id),
                 )
                 .at(argument)
             })?;
@@ -118,8 +125,12 @@ impl Core {
     ///
     /// # Errors
     /// `page_not_found`, `page_id_invalid`, `ambiguous`, `index_behind`.
-    pub fn blame_page(&self, caller: &Caller, page_id: &str) -> Result<Vec<BlamedLine>> {
-        let past = self.past(caller, page_id)?;
+    pub fn blame_page(
+        &self,
+        caller: &Caller,
+        page_id: impl Into<PageName>,
+    ) -> Result<Vec<BlamedLine>> {
+        let past = self.past(caller, &page_id.into())?;
         let mut lines: Vec<(Arc<str>, usize)> = Vec::new();
         let texts = past.rows.iter().enumerate().filter(|(_, row)| !row.deleted);
         for (number, row) in texts {
@@ -141,8 +152,9 @@ impl Core {
     }
 
     /// The rows of a page that the caller may see: as it stands or, of a deleted one, as it stood.
-    fn past(&self, caller: &Caller, page_id: &str) -> Result<Past> {
-        let reading = self.reading(caller, None);
+    fn past(&self, caller: &Caller, name: &PageName) -> Result<Past> {
+        let (scenario, page_id) = (self.scenario_of(name), name.id.as_str());
+        let reading = self.reading(caller, scenario.as_deref());
         let duck = self.sql.at(reading.view.seq)?;
         let live = reading
             .find(page_id)

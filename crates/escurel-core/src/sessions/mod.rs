@@ -24,7 +24,7 @@ use escurel_store::Uid;
 use parking_lot::{Condvar, Mutex};
 use serde_json::{Map, Value};
 
-use crate::api::{Attached, ChangeAck, OpenedSession};
+use crate::api::{Attached, ChangeAck, OpenedSession, PageName};
 use crate::facts::Parsed;
 use crate::kb::Core;
 use crate::sight::may;
@@ -130,6 +130,8 @@ impl Bell {
 #[derive(Clone, Debug, Default)]
 pub struct OpenRequest {
     pub page_id: String,
+    /// The scenario that the page belongs to.
+    pub scenario: Option<String>,
     /// Version vector of what the caller has of the page's history.
     pub have: Option<Vec<u8>>,
     /// Commit by itself when the typing pauses.
@@ -153,9 +155,11 @@ impl Core {
     /// `page_not_found`, `ambiguous`, `forbidden`, `read_only`, `layer_read_only`, `backend_read_only`, `not_utf8`,
     /// `missing_on_disk`, `session_cap_reached`, `invalid_argument` for a damaged version vector.
     pub fn open_session(&self, caller: &Caller, request: &OpenRequest) -> Result<OpenedSession> {
-        let entry = self
-            .reading(caller, None)
-            .demand(&request.page_id, "page_id")?;
+        let name = PageName {
+            id: request.page_id.clone(),
+            scenario: request.scenario.clone(),
+        };
+        let entry = self.named(caller, &name)?;
         self.guard_session(caller, &entry)?;
         if self.sessions.handles.lock().len() >= MAX_SESSIONS {
             let why = format!("{MAX_SESSIONS} sessions are open.");

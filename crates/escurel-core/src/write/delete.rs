@@ -5,7 +5,7 @@ use escurel_store::{Kind, Removed};
 
 use super::update::{refused, unified};
 use super::{guard_present, guard_version};
-use crate::api::UpdateAnswer;
+use crate::api::{PageName, UpdateAnswer};
 use crate::facts::Parsed;
 use crate::kb::Core;
 use crate::reconcile::deletions;
@@ -20,17 +20,13 @@ impl Core {
     pub fn delete_page(
         &self,
         caller: &Caller,
-        page_id: &str,
+        page_id: impl Into<PageName>,
         base_version: Option<u64>,
         dry_run: bool,
     ) -> Result<UpdateAnswer> {
-        let path = self
-            .reading(caller, None)
-            .demand(page_id, "page_id")?
-            .path
-            .to_string();
+        let path = self.named(caller, &page_id.into())?.path.to_string();
         let _page = self.page_locks.lock(&path);
-        let entry = self.reading(caller, None).demand(&path, "page_id")?;
+        let entry = self.named(caller, &PageName::from(&path))?;
         if let Err(refusal) = guard_version(&entry, base_version) {
             return refused(refusal);
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::guard_version;
 use super::update::{NewText, refused};
-use crate::api::{EditRequest, UpdateAnswer};
+use crate::api::{EditRequest, PageName, UpdateAnswer};
 use crate::kb::Core;
 use crate::{Code, Refusal, Result};
 
@@ -54,14 +54,14 @@ impl Core {
         request: &EditRequest,
         edit: &Edit,
     ) -> Result<UpdateAnswer> {
-        let path = self
-            .reading(caller, None)
-            .demand(&request.page_id, "page_id")?
-            .path
-            .to_string();
+        let name = PageName {
+            id: request.page_id.clone(),
+            scenario: request.scenario.clone(),
+        };
+        let path = self.named(caller, &name)?.path.to_string();
         let _page = self.page_locks.lock(&path);
         // It may have moved before the lock was ours.
-        let entry = self.reading(caller, None).demand(&path, "page_id")?;
+        let entry = self.named(caller, &PageName::from(&path))?;
         if let Err(refusal) = guard_version(&entry, request.base_version) {
             return refused(refusal);
         }
@@ -93,7 +93,7 @@ impl Core {
     }
 }
 
-fn set_key(before: &[u8], key: &str, value: Option<&Value>) -> Result<Vec<u8>> {
+pub(super) fn set_key(before: &[u8], key: &str, value: Option<&Value>) -> Result<Vec<u8>> {
     set_frontmatter_key(before, key, value).map_err(|error| {
         let code = match error.code {
             "not_utf8" => Code::NotUtf8,

@@ -126,7 +126,14 @@ impl Core {
         dry_run: bool,
     ) -> Result<MoveAnswer> {
         for _ in 0..MOST_PLANS {
-            let entry = self.reading(caller, None).demand(page_id, "page_id")?;
+            let entry = self.named(caller, &page_id.into())?;
+            if let Some(scenario) = &entry.facts.scenario {
+                let why = format!(
+                    "{} belongs to the scenario `{scenario}` and cannot be moved; write it anew and delete this one.",
+                    entry.path
+                );
+                return Err(Refusal::new(Code::NotSupported, why).at("page_id"));
+            }
             let steps = match self.plan_move(caller, &entry, to, base_version) {
                 Ok(steps) => steps,
                 Err(refusal) => return Ok(refused(refusal)?.into()),
@@ -273,8 +280,8 @@ impl Core {
     /// any other stays in its folder.
     fn path_named(&self, entry: &Entry, skill: &str, id: &str) -> String {
         let facts = &entry.facts;
-        if *entry.path == *home(self.layout, &facts.skill, &facts.id) {
-            return home(self.layout, skill, id);
+        if *entry.path == *home(self.layout, None, &facts.skill, &facts.id) {
+            return home(self.layout, None, skill, id);
         }
         match folder(&entry.path) {
             // Without an id of its own a page of a vault is called by its path.

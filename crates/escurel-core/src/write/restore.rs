@@ -6,7 +6,7 @@ use escurel_store::Uid;
 
 use super::Change;
 use super::update::{NewText, refused, unified};
-use crate::api::UpdateAnswer;
+use crate::api::{PageName, UpdateAnswer};
 use crate::facts::Parsed;
 use crate::kb::Core;
 use crate::read::{instant, not_found, row_of, uid_of};
@@ -32,11 +32,13 @@ impl Core {
     pub fn restore_page(
         &self,
         caller: &Caller,
-        page_id: &str,
+        page_id: impl Into<PageName>,
         then: &Then,
         dry_run: bool,
     ) -> Result<UpdateAnswer> {
-        let reading = self.reading(caller, None);
+        let name = page_id.into();
+        let (scenario, page_id) = (self.scenario_of(&name), name.id.as_str());
+        let reading = self.reading(caller, scenario.as_deref());
         let live = reading
             .find(page_id)
             .map_err(|refusal| refusal.at("page_id"))?;

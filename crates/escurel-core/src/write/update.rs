@@ -9,8 +9,9 @@ use escurel_index::Entry;
 use escurel_md::{BackendKind, Issue, Layout, Severity, Wikilink};
 use escurel_store::Uid;
 
+use super::edit::set_key;
 use super::{Change, checked_path, merge_pages};
-use crate::api::{UpdateAnswer, UpdateRequest};
+use crate::api::{PageName, UpdateAnswer, UpdateRequest};
 use crate::facts::Parsed;
 use crate::kb::Core;
 use crate::read::{Reading, not_found, row_of};
@@ -53,13 +54,13 @@ impl Core {
     /// `page_not_found` for an unknown uid, `ambiguous`, `read_only`, `missing_on_disk`,
     /// `disk_full`, `journal_broken`.
     pub fn update_page(&self, caller: &Caller, request: &UpdateRequest) -> Result<UpdateAnswer> {
-        let path = match self.place(caller, &request.page_id) {
-            Ok(path) => path,
+        let (path, content) = match self.place(caller, request) {
+            Ok(placed) => placed,
             Err(refusal) => return refused(refusal),
         };
         let _page = self.page_locks.lock(&path);
         let draft = NewText {
-            content: request.content.as_bytes().into(),
+            content: content.into(),
             base_version: request.base_version,
             dry_run: request.dry_run,
             authors: Vec::new(),
@@ -236,7 +237,7 @@ impl Core {
         new: &Parsed,
         before: Option<&[u8]>,
     ) -> Result<Vec<Issue>, Vec<Issue>> {
-        let reading = self.reading(caller, None);
+        let reading = self.reading(caller, new.page.scenario.as_deref());
         let mut issues = self.draft_issues(&reading, &new.page);
         let lasting =
             |issue: &&Issue| matches!(issue.code, "wikilink_malformed" | "anchor_missing");
@@ -272,19 +273,47 @@ impl Core {
         self.autonomy_lint == AutonomyLint::Enforce
     }
 
-    /// Where a page is or, if there is none of this name, where it goes.
-    fn place(&self, caller: &Caller, page_id: &str) -> Result<String> {
-        let reading = self.reading(caller, None);
-        if let Some(entry) = reading.find(page_id)? {
-            return Ok(entry.path.to_string());
-        }
-        if page_id.parse::<Uid>().is_ok() {
-            return Err(not_found(page_id).at("page_id"));
-        }
-        match page_id.trim_start().starts_with("[[") {
-            true => self.place_of_link(&reading, page_id),
-            false => checked_path(page_id),
-        }
+    /// Where a page is or, if there is none of this name, where it goes; and its text, which says which scenario it
+    /// belongs to.
+    fn place(&self, caller: &Caller, request: &UpdateRequest) -> Result<(String, Vec<u8>)> {
+        let (id, content) = (&request.page_id, request.content.as_bytes());
+        let is_link = id.trim_start().starts_with("[[");
+        let said = escurel_md::parse("page.md", content, self.layout).scenario;
+        let content = match (&request.scenario, &said) {
+            (Some(wanted), None) => set_key(content, "scenario", Some(&wanted.as_str().into()))?,
+            (Some(wanted), Some(said)) if wanted != said => {
+                let why = format!(
+                    "The text says that it belongs to the scenario `{said}`, not `{wanted}`."
+                );
+                return Err(Refusal::new(Code::InvalidArgument, why).at("scenario"));
+            }
+            _ => content.to_vec(),
+        };
+        let name = PageName {
+            id: id.clone(),
+            scenario: request.scenario.clone().or(said.filter(|_| is_link)),
+        };
+        let scenario = self.scenario_of(&name);
+        let reading = self.reading(caller, scenario.as_deref());
+        let path = match reading.find(id)? {
+            Some(entry) if entry.facts.scenario.as_deref() == scenario.as_deref() => {
+                entry.path.to_string()
+            }
+            // The scenario has only the base's page.
+            Some(entry) if is_link || *entry.path == **id => {
+                let home = home(
+                    self.layout,
+                    scenario.as_deref(),
+                    &entry.facts.skill,
+                    &entry.facts.id,
+                );
+                checked_path(&home)?
+            }
+            _ if id.parse::<Uid>().is_ok() => return Err(not_found(id).at("page_id")),
+            _ if is_link => self.place_of_link(&reading, id)?,
+            _ => checked_path(id)?,
+        };
+        Ok((path, content))
     }
 
     fn place_of_link(&self, reading: &Reading<'_>, link: &str) -> Result<String> {
@@ -294,7 +323,7 @@ impl Core {
             let why = format!("`{link}` does not say where a new page goes.");
             return Err(Refusal::new(Code::PageIdInvalid, why).at("page_id"));
         };
-        let path = home(self.layout, &skill, &id);
+        let path = home(self.layout, reading.scenario, &skill, &id);
         if reading.view.dir.by_path(&path).is_some() {
             let why = format!("{path}, where {link} would go, is another page.");
             return Err(Refusal::new(Code::PageIdInvalid, why).at("page_id"));
@@ -304,10 +333,15 @@ impl Core {
 }
 
 /// Where a page of this name goes if nobody says another place.
-pub(super) fn home(layout: Layout, skill: &str, id: &str) -> String {
-    match layout {
-        Layout::Tenant => format!("markdown/instances/{skill}/{id}.md"),
-        Layout::Vault => format!("{skill}/{id}.md"),
+pub(super) fn home(layout: Layout, scenario: Option<&str>, skill: &str, id: &str) -> String {
+    let root = match layout {
+        Layout::Tenant => "markdown/",
+        Layout::Vault => "",
+    };
+    match (scenario, layout) {
+        (Some(name), _) => format!("{root}scenarios/{name}/{skill}/{id}.md"),
+        (None, Layout::Tenant) => format!("{root}instances/{skill}/{id}.md"),
+        (None, Layout::Vault) => format!("{skill}/{id}.md"),
     }
 }
 

@@ -13,6 +13,7 @@ mod past;
 mod providers;
 mod reads;
 mod rebuild;
+mod scenarios;
 mod sessions;
 mod support;
 mod tamper;

@@ -11,6 +11,7 @@ use crate::support::*;
 
 fn update(kb: &Kb, page_id: &str, content: &str, base_version: Option<u64>) -> UpdateAnswer {
     let request = UpdateRequest {
+        scenario: None,
         page_id: page_id.into(),
         content: content.into(),
         base_version,
@@ -191,6 +192,7 @@ fn a_place_is_changed_and_no_byte_beside_it() {
     assert_eq!(refused(Part::Heading("C".into())), Code::AnchorNotFound);
     assert_eq!(refused(Part::Text("U".repeat(9))), Code::TextNotFound);
     let stale = EditRequest {
+        scenario: None,
         page_id: "a.md".into(),
         base_version: Some(1),
         dry_run: false,
@@ -200,6 +202,7 @@ fn a_place_is_changed_and_no_byte_beside_it() {
         .unwrap();
     assert_eq!(codes(&answer), ["conflict"]);
     let dry = EditRequest {
+        scenario: None,
         page_id: "a.md".into(),
         base_version: None,
         dry_run: true,
@@ -295,6 +298,7 @@ fn lines_are_attributed_to_who_wrote_them() {
     let (_vault, kb) = tasks();
     let ana = Caller::agent("ana", []);
     let request = UpdateRequest {
+        scenario: None,
         page_id: "t1.md".into(),
         content: TASK.replace("Last line.", "Last line, by Ana."),
         base_version: Some(1),

@@ -1,4 +1,5 @@
 use escurel_core::Refusal;
+use escurel_core::api::PageName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,6 +14,8 @@ use crate::wire::version;
 pub struct BlamePage {
     /// The page: its path, its uid or [[skill::id]].
     page_id: String,
+    /// The what-if scenario that the page belongs to; a path or uid says it by itself.
+    scenario: Option<String>,
 }
 
 /// A page's lines.
@@ -61,7 +64,13 @@ impl Tool for BlamePage {
     type Output = Blame;
 
     fn call(self, cx: &Call<'_>) -> Result<Blame, Refusal> {
-        let lines = cx.kb.blame_page(cx.caller, &self.page_id)?;
+        let lines = cx.kb.blame_page(
+            cx.caller,
+            PageName {
+                id: self.page_id,
+                scenario: self.scenario,
+            },
+        )?;
         let line = |(index, line): (usize, escurel_core::api::BlamedLine)| Line {
             line: index + 1,
             version: version(line.version),

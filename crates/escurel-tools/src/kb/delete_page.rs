@@ -1,4 +1,5 @@
 use escurel_core::Refusal;
+use escurel_core::api::PageName;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -13,6 +14,8 @@ use crate::wire::{Outcome, VersionArgument, outcome_table};
 pub struct DeletePage {
     /// The page: its path, its uid or [[skill::id]].
     page_id: String,
+    /// The what-if scenario that the page belongs to; a path or uid says it by itself.
+    scenario: Option<String>,
     /// The version that the page must be at, such as v3.
     base_version: Option<VersionArgument>,
     /// Only tell what would happen.
@@ -47,7 +50,15 @@ impl Tool for DeletePage {
     fn call(self, cx: &Call<'_>) -> Result<Outcome, Refusal> {
         let dry_run = self.dry_run.unwrap_or(false);
         let base = VersionArgument::optional(self.base_version, "base_version")?;
-        let answer = cx.kb.delete_page(cx.caller, &self.page_id, base, dry_run)?;
+        let answer = cx.kb.delete_page(
+            cx.caller,
+            PageName {
+                id: self.page_id,
+                scenario: self.scenario,
+            },
+            base,
+            dry_run,
+        )?;
         Ok(Outcome::of(answer, dry_run))
     }
 }

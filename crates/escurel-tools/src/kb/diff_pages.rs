@@ -1,4 +1,5 @@
 use escurel_core::Refusal;
+use escurel_core::api::PageName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,6 +16,8 @@ use crate::wire::{VersionArgument, version};
 pub struct DiffPages {
     /// The page: its path, its uid or [[skill::id]].
     page_id: String,
+    /// The what-if scenario that the page belongs to; a path or uid says it by itself.
+    scenario: Option<String>,
     /// The earlier version, such as v3.
     from: VersionArgument,
     /// The later version.
@@ -59,7 +62,15 @@ impl Tool for DiffPages {
     fn call(self, cx: &Call<'_>) -> Result<Difference, Refusal> {
         let from = self.from.number("from")?;
         let to = VersionArgument::optional(self.to, "to")?;
-        let (from, to, diff) = cx.kb.diff_pages(cx.caller, &self.page_id, from, to)?;
+        let (from, to, diff) = cx.kb.diff_pages(
+            cx.caller,
+            PageName {
+                id: self.page_id,
+                scenario: self.scenario,
+            },
+            from,
+            to,
+        )?;
         Ok(Difference {
             from: version(from),
             to: version(to),

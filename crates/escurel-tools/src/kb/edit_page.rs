@@ -19,6 +19,8 @@ use crate::wire::{Outcome, VersionArgument, outcome_table};
 pub struct EditPage {
     /// The page: its path, its uid or [[skill::id]].
     page_id: String,
+    /// The what-if scenario that the page belongs to; a path or uid says it by itself.
+    scenario: Option<String>,
     /// The text under this heading, down to the next of its rank; its text or anchor.
     heading: Option<String>,
     /// This block: its `^id` or anchor, as in expand.
@@ -108,6 +110,7 @@ impl Tool for EditPage {
         };
         let request = EditRequest {
             page_id,
+            scenario: self.scenario,
             base_version: VersionArgument::optional(base_version, "base_version")?,
             dry_run,
         };

@@ -1,4 +1,5 @@
 use escurel_core::Refusal;
+use escurel_core::api::PageName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,6 +20,8 @@ const DEFAULT_LIMIT: usize = 50;
 pub struct PageHistory {
     /// The page: its path, its uid or [[skill::id]].
     page_id: String,
+    /// The what-if scenario that the page belongs to; a path or uid says it by itself.
+    scenario: Option<String>,
     /// At most so many entries.
     #[schemars(range(min = 1, max = 1000), extend("default" = DEFAULT_LIMIT))]
     limit: Option<usize>,
@@ -88,7 +91,14 @@ impl Tool for PageHistory {
 
     fn call(self, cx: &Call<'_>) -> Result<History, Refusal> {
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
-        let history = cx.kb.page_history(cx.caller, &self.page_id, limit)?;
+        let history = cx.kb.page_history(
+            cx.caller,
+            PageName {
+                id: self.page_id,
+                scenario: self.scenario,
+            },
+            limit,
+        )?;
         let change = |v: escurel_core::api::VersionInfo| Change {
             version: version(v.version),
             at: v.at,

@@ -1,3 +1,4 @@
+use escurel_core::api::PageName;
 use escurel_core::{Code, Refusal, Then};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,6 +15,8 @@ use crate::wire::{Outcome, VersionArgument, outcome_table};
 pub struct RestorePage {
     /// The page: its path, its uid or [[skill::id]]; of a deleted page its path or uid.
     page_id: String,
+    /// The what-if scenario that the page belongs to; a path or uid says it by itself.
+    scenario: Option<String>,
     /// The version whose text is wanted, such as v3.
     version: Option<VersionArgument>,
     /// The text as it was at this instant, RFC 3339.
@@ -59,9 +62,15 @@ impl Tool for RestorePage {
                 return Err(Refusal::new(Code::InvalidArgument, why).at("as_of"));
             }
         };
-        let answer = cx
-            .kb
-            .restore_page(cx.caller, &self.page_id, &then, dry_run)?;
+        let answer = cx.kb.restore_page(
+            cx.caller,
+            PageName {
+                id: self.page_id,
+                scenario: self.scenario,
+            },
+            &then,
+            dry_run,
+        )?;
         Ok(Outcome::of(answer, dry_run))
     }
 }

@@ -19,6 +19,9 @@ pub struct UpdatePage {
     /// The page: its path, its uid or [[skill::id]]. A new page goes to the path that you give,
     /// or where pages of the skill go.
     page_id: String,
+    /// The what-if scenario that the page belongs to: it takes the place of the base's page there. The
+    /// text says so in its frontmatter, too, and is given the key where it lacks it.
+    scenario: Option<String>,
     /// The whole file: header between `---` lines, then markdown.
     content: String,
     /// The version that the content was made from, such as v3.
@@ -62,6 +65,7 @@ impl Tool for UpdatePage {
         let dry_run = self.dry_run.unwrap_or(false);
         let request = UpdateRequest {
             page_id: self.page_id,
+            scenario: self.scenario,
             content: self.content,
             base_version: VersionArgument::optional(self.base_version, "base_version")?,
             dry_run,

@@ -19,6 +19,8 @@ use crate::wire::version;
 pub struct OpenSession {
     /// The page: its path, its uid or [[skill::id]].
     page_id: String,
+    /// The what-if scenario that the page belongs to; a path or uid says it by itself.
+    scenario: Option<String>,
     /// Loro version vector, in base64, of what you have of this lineage: `snapshot` is the
     /// difference then.
     have: Option<String>,
@@ -86,6 +88,7 @@ impl Tool for OpenSession {
         let have = self.have.map(|have| bytes(&have, "have")).transpose()?;
         let request = OpenRequest {
             page_id: self.page_id,
+            scenario: self.scenario,
             have,
             autosave: self.autosave.unwrap_or(false),
         };
