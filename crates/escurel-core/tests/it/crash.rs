@@ -280,3 +280,136 @@ fn a_deletion_happens_whole_or_not_at_all_and_stays_restorable() {
         verify_clean(&kb);
     }
 }
+
+/// Names the typing child's job: `<failpoint> <how many times it is passed first> <folder>`.
+const TYPING: &str = "CRASH_CHILD_TYPING";
+
+/// Runs in the child: types words into a page, each told once it is acknowledged, while the page is
+/// committed and changed elsewhere now and then.
+#[test]
+fn child_of_the_typing_test() {
+    let Ok(job) = std::env::var(TYPING) else {
+        return;
+    };
+    let [point, passes, folder] = job.splitn(3, ' ').collect::<Vec<_>>()[..] else {
+        panic!("{job}");
+    };
+    let die = DieAt {
+        point: point.into(),
+        passes: passes.parse::<i64>().unwrap().into(),
+    };
+    let folder = std::path::Path::new(folder);
+    let options = OpenOptions {
+        env: Env {
+            failpoints: Arc::new(die),
+            ..Env::system()
+        },
+        cache_home: Some(folder.with_extension("cache")),
+        ..OpenOptions::default()
+    };
+    let kb = escurel_core::Kb::open(folder, options).unwrap();
+    assert!(kb.wait_ready(&mut |_| {}));
+    for round in 1..=3 {
+        let request = escurel_core::OpenRequest {
+            page_id: "page.md".into(),
+            ..Default::default()
+        };
+        let opened = kb.open_session(&me(), &request).unwrap();
+        let document = escurel_live::Document::load(&opened.snapshot).unwrap();
+        document.write_as(round).unwrap();
+        for word in ["one", "two"] {
+            let before = document.version();
+            let typed = format!("{}typed-{word}-{round}\n", document.text());
+            document.set_text(&typed).unwrap();
+            let op = document.since(&before).unwrap();
+            kb.change(&me(), &opened.session, None, &op, false).unwrap();
+            kb.make_durable(&opened.session).unwrap();
+            println!("ACK typed-{word}-{round}");
+        }
+        let committed = text_of(&kb, "page.md").unwrap();
+        let put = Put {
+            path: "page.md",
+            content: &committed.replacen("Title", &format!("Title elsewhere-{round}"), 1),
+            base_version: None,
+        };
+        kb.put_page(&me(), &put).unwrap();
+        println!("ACK elsewhere-{round}");
+        assert!(kb.close_session(&me(), &opened.session, true).unwrap().ok);
+        println!("ACK committed-{round}");
+    }
+    kb.close();
+    println!("CLOSED");
+}
+
+/// The page as it is being typed.
+fn typed_text(kb: &escurel_core::Kb) -> String {
+    let request = escurel_core::api::ExpandRequest {
+        page_id: "page.md".into(),
+        ..Default::default()
+    };
+    kb.expand(&me(), &request).unwrap().unwrap().body
+}
+
+fn type_and_die(point: &str, passes: usize) -> bool {
+    let vault = Vault::new(&[("page.md", "# Title\n\n"), ("other.md", "# Other\n")]);
+    let job = format!("{point} {passes} {}", vault.folder().display());
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "crash::child_of_the_typing_test", "--nocapture"])
+        .env(TYPING, job)
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    let acks: Vec<&str> = out.lines().filter_map(|l| l.split("ACK ").nth(1)).collect();
+    for start in 1..=2 {
+        let kb = vault.open();
+        let now = typed_text(&kb);
+        for word in acks.iter().filter(|ack| !ack.starts_with("committed")) {
+            let times = now.matches(word).count();
+            assert_eq!(
+                times, 1,
+                "{point}/{passes}, start {start}, {word}: {now}\n{out}"
+            );
+        }
+        for word in now.split_whitespace().filter(|w| w.contains('-')) {
+            assert_eq!(
+                now.matches(word).count(),
+                1,
+                "{point}/{passes}, start {start}: {now}"
+            );
+        }
+        verify_clean(&kb);
+        kb.close();
+    }
+    let kb = vault.open();
+    let typed = typed_text(&kb);
+    let request = escurel_core::OpenRequest {
+        page_id: "page.md".into(),
+        ..Default::default()
+    };
+    let opened = kb.open_session(&me(), &request).unwrap();
+    let closed = kb.close_session(&me(), &opened.session, true).unwrap();
+    assert!(closed.ok, "{point}/{passes}: {closed:?}");
+    assert_eq!(vault.read("page.md"), typed, "{point}/{passes}");
+    out.contains("CLOSED")
+}
+
+#[test]
+fn nothing_that_was_typed_is_lost_or_doubled_whichever_step_the_process_dies_at() {
+    let mut points: Vec<&str> = escurel_store::LIVE_FAILPOINTS.to_vec();
+    points.extend([
+        "core.after_append",
+        "core.after_replace",
+        "core.before_publish",
+    ]);
+    points.extend(["journal.before_record_fsync", "pages.before_exchange"]);
+    std::thread::scope(|scope| {
+        for points in points.chunks(points.len().div_ceil(3)) {
+            scope.spawn(move || {
+                for point in points {
+                    let lived = [0, 1, 2, 3, 5, 8].map(|passes| type_and_die(point, passes));
+                    assert!(lived.contains(&false), "{point} was never reached");
+                }
+            });
+        }
+    });
+}
