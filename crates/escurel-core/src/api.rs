@@ -465,3 +465,50 @@ pub struct BlamedLine {
     pub by: String,
     pub text: String,
 }
+
+/// An event as somebody hands it in.
+#[derive(Clone, Debug, Default)]
+pub struct NewEvent {
+    /// A new one when absent.
+    pub event_id: Option<String>,
+    /// Now when absent.
+    pub at: Option<String>,
+    pub source: Option<String>,
+    pub mime: Option<String>,
+    /// The skill that knows what to do with it.
+    pub label_skill: Option<String>,
+    /// The page that it may belong to.
+    pub instance_page_id: Option<String>,
+    pub title: Option<String>,
+    pub body: Option<String>,
+    pub provenance: Option<Map<String, Value>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventStatus {
+    Inbox,
+    Processed,
+}
+
+/// An event as it is stored. Texts are absent when they were not given or were erased.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub event_id: String,
+    pub at: String,
+    pub source: Option<String>,
+    pub mime: Option<String>,
+    pub label_skill: Option<String>,
+    /// Where the page is now or, of a deleted one, was last.
+    pub instance_page_id: Option<String>,
+    pub status: EventStatus,
+    pub title: Option<String>,
+    pub body: Option<String>,
+    pub provenance: Map<String, Value>,
+}
+
+#[derive(Clone, Debug)]
+pub struct EventPage {
+    pub events: Vec<Event>,
+    /// Absent at the end.
+    pub next_cursor: Option<String>,
+}

@@ -15,6 +15,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::kb::Core;
 use crate::live::LiveSeqs;
 use crate::sql::Batch;
+use crate::tables::Tables;
 use crate::view::View;
 use crate::{Result, builtin};
 
@@ -28,10 +29,11 @@ pub(crate) struct LaneState {
     pub live: LiveSeqs,
     pub seq: u64,
     pub scenario_pages: usize,
+    pub tables: Tables,
 }
 
 impl LaneState {
-    pub fn new(dir: Directory, seq: u64) -> LaneState {
+    pub fn new(dir: Directory, seq: u64, tables: Tables) -> LaneState {
         let mut live = LiveSeqs::default();
         dir.iter().for_each(|entry| live.set(entry.no, entry.seq));
         let scenario_pages = dir.iter().filter(|e| e.facts.scenario.is_some()).count();
@@ -40,6 +42,7 @@ impl LaneState {
             live,
             seq,
             scenario_pages,
+            tables,
         }
     }
 
@@ -148,6 +151,8 @@ impl Core {
             self.lane.turn.wait(&mut state);
         }
         let work = apply(&mut state);
+        let captured = records.iter().filter_map(|r| state.tables.apply(r));
+        let captured: Vec<_> = captured.collect();
         let changed: Vec<PageNo> = work.docs.iter().map(|doc| PageNo(doc.page)).collect();
         work.stale
             .iter()
@@ -155,6 +160,7 @@ impl Core {
         let indexed = index_text(&self.text, work.docs, last.seq);
         state.seq = state.seq.max(last.seq);
         self.show(&mut state);
+        self.notices.push(captured);
         let gone = work.stale.iter().map(|(page, _)| *page);
         self.meaning.changed(changed.into_iter().chain(gone));
         self.sql.send(Batch {
@@ -166,6 +172,7 @@ impl Core {
         drop(state);
         self.lane.turn.notify_all();
         self.dirty();
+        self.tell_captured();
         indexed
     }
 

@@ -104,6 +104,12 @@ codes! {
     NotUtf8 "not_utf8" Caller 409
         "The file is not UTF-8, so it is never rewritten."
         "Convert the file to UTF-8 first.";
+    EventNotFound "event_not_found" Caller 404
+        "No event has this id, or you may not see it."
+        "list_inbox has those that wait.";
+    AlreadyAssigned "already_assigned" Caller 409
+        "Somebody else has processed the event."
+        "Take the next one of list_inbox.";
     DuplicateId "duplicate_id" Caller 409
         "Several files claim the same skill and id."
         "Give all but one of them another id.";

@@ -54,6 +54,7 @@ pub fn options(config: &Config, folder: &Path) -> Result<OpenOptions, Refusal> {
         cache_home: config.cache_dir.clone(),
         read_only: config.read_only,
         autonomy_lint: config.autonomy_lint,
+        event_acl: config.event_acl,
         ..OpenOptions::default()
     })
 }

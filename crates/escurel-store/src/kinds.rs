@@ -36,6 +36,8 @@ kinds! {
     PageFound, "page_found", "a missing page is on disk again", ["uid", "path"];
     DeletionsConfirmed, "deletions_confirmed", "held deletions were confirmed by a person", [];
     ContentErased, "content_erased", "contents were removed for good", [];
+    EventCaptured, "event_captured", "an event came into the inbox; `instance` is the page that it may belong to", ["content", "event_id"];
+    EventAssigned, "event_assigned", "the event was processed and belongs to the page", ["event_id", "instance"];
     ChainRepaired, "chain_repaired", "a broken segment was set aside and a new chain begun", [];
 }
 

@@ -4,6 +4,7 @@
 
 mod broken;
 mod crash;
+mod events;
 mod losses;
 mod meaning;
 mod moves;

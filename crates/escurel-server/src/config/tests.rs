@@ -58,6 +58,7 @@ fn names_of_others_are_ignored() {
         ("ESCUREL_PORT_80_TCP_ADDR", "10.0.0.1"),
         ("ESCUREL_EMBEDDING_PROVIDER", "none"),
         ("ESCUREL_AUTONOMY_LINT", "enforce"),
+        ("ESCUREL_EVENT_ACL", "log"),
         ("ESCUREL_OIDC_ISSUER", ""),
         ("PATH", "/bin"),
     ];
@@ -75,6 +76,7 @@ fn what_this_release_cannot_keep_is_refused() {
         &[("ESCUREL_AUTONOMY_LINT", "yes")],
         "not off, log or enforce",
     );
+    refused(&[("ESCUREL_EVENT_ACL", "on")], "not off, log or enforce");
     refused(
         &[("ESCUREL_EMBEDDING_PROVIDER", "word2vec")],
         "not local, openai, gemini, embedding-gemma or none",

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use escurel_access::EventAcl;
 use escurel_core::AutonomyLint;
 
 /// A type that a setting can have. Every source hands in text.
@@ -68,6 +69,18 @@ impl Setting for AutonomyLint {
             "off" => Some(AutonomyLint::Off),
             "log" => Some(AutonomyLint::Log),
             "enforce" => Some(AutonomyLint::Enforce),
+            _ => None,
+        }
+    }
+}
+
+impl Setting for EventAcl {
+    const KIND: &'static str = "off, log or enforce";
+    fn parse(text: &str) -> Option<EventAcl> {
+        match text {
+            "off" => Some(EventAcl::Off),
+            "log" => Some(EventAcl::Log),
+            "enforce" => Some(EventAcl::Enforce),
             _ => None,
         }
     }

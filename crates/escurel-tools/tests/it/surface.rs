@@ -28,6 +28,10 @@ const NAMES: &[&str] = &[
     "page_history",
     "diff_pages",
     "blame_page",
+    "capture_event",
+    "list_inbox",
+    "list_events",
+    "assign_event",
 ];
 
 /// Those that move the state on.
@@ -37,6 +41,8 @@ const WRITING: &[&str] = &[
     "move_page",
     "delete_page",
     "restore_page",
+    "capture_event",
+    "assign_event",
 ];
 
 fn execution(name: &str) -> &'static str {
@@ -177,7 +183,7 @@ fn plain(schema: &Value, at: &str) {
         let said = described || field["items"]["description"].is_string();
         let obvious = matches!(
             name.as_str(),
-            "page_type" | "severity" | "granularity" | "kind" | "state"
+            "page_type" | "severity" | "granularity" | "kind" | "state" | "status"
         );
         assert!(said || obvious, "{at} is not documented");
         plain(field, &at);
