@@ -512,3 +512,35 @@ pub struct EventPage {
     /// Absent at the end.
     pub next_cursor: Option<String>,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryStatus {
+    Delivered,
+    /// It failed and is tried again.
+    Retrying,
+    /// It failed for good.
+    Failed,
+    /// Too many were waiting.
+    Dropped,
+}
+
+/// How the notice of one event stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delivery {
+    pub event_id: String,
+    /// When it came to be so.
+    pub at: String,
+    pub status: DeliveryStatus,
+    pub attempts: u32,
+    pub http_status: Option<u16>,
+    pub error: Option<String>,
+    pub next_attempt_at: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Deliveries {
+    /// Somebody sends notices.
+    pub configured: bool,
+    /// The newest event first.
+    pub deliveries: Vec<Delivery>,
+}

@@ -14,6 +14,7 @@ use escurel_store::{
 };
 use parking_lot::Mutex;
 
+use crate::deliveries::DeliveryLog;
 use crate::lane::{Lane, LaneState};
 use crate::lately::Lately;
 use crate::maintain::{Signal, Signals, Threads};
@@ -163,6 +164,7 @@ pub struct Core {
     /// One writer of each id that is no page.
     pub(crate) id_locks: PageLocks,
     pub(crate) notices: Notices,
+    pub(crate) deliveries_log: DeliveryLog,
     /// The whole journal was read once, so that the tables are what it says.
     pub(crate) caught_up: AtomicBool,
     pub(crate) tenant: String,
@@ -533,6 +535,7 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         event_acl,
         id_locks: PageLocks::default(),
         notices: Notices::default(),
+        deliveries_log: DeliveryLog::default(),
         caught_up: AtomicBool::new(false),
         tenant,
         past: PastViews::default(),

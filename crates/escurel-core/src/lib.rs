@@ -6,6 +6,7 @@
 
 pub mod api;
 mod builtin;
+mod deliveries;
 mod errors;
 mod facts;
 mod given;
@@ -31,6 +32,7 @@ mod verify;
 mod view;
 mod write;
 
+pub use deliveries::Attempt;
 pub use kb::{Core, FAILPOINTS, Kb, OpenOptions, default_cache_home};
 pub use maintain::Chore;
 pub use meaning::Vectors;

@@ -22,6 +22,7 @@ use tokio::net::TcpListener;
 use crate::Service;
 use crate::config::Config;
 use crate::http::{self, App, Guard, Limits};
+use crate::webhook::{Sink, Webhook};
 pub use accept::{serve_tcp, serve_unix};
 pub use seed::seed;
 pub use socket::{LocalSocket, connect};
@@ -167,6 +168,13 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, BindError> {
         })
 }
 
+fn webhook(kb: &Arc<Kb>, config: &Config) -> Option<Webhook> {
+    let webhook = Webhook::start(kb, Sink::of(config)?);
+    webhook
+        .inspect_err(|error| tracing::error!(%error, "no webhook is told of events"))
+        .ok()
+}
+
 /// What serves one knowledge base.
 pub struct Server {
     pub service: Arc<Service>,
@@ -179,8 +187,10 @@ impl Server {
             body_bytes: config.max_body_bytes,
             request_time: config.request_timeout,
         };
+        let webhook = webhook(&kb, config);
+        let service = Service::new(kb, config.test_fixtures).with_webhook(webhook);
         Server {
-            service: Arc::new(Service::new(kb, config.test_fixtures)),
+            service: Arc::new(service),
             limits,
         }
     }

@@ -15,5 +15,6 @@ pub mod model;
 mod service;
 pub mod stdio;
 pub mod upkeep;
+pub mod webhook;
 
 pub use service::Service;

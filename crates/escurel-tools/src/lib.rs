@@ -30,4 +30,4 @@ pub use reference::{errors_md, reference_md};
 pub use spec::{Cli, Effect, Execution, Numbered, Quota, Run, Scope, Spec};
 pub use table::{Table, render_table};
 pub use tool::{Call, Entry, Tool, entry};
-pub use wire::refusal_json;
+pub use wire::{event_json, refusal_json};

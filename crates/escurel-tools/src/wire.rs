@@ -292,6 +292,14 @@ impl From<core::Event> for Event {
     }
 }
 
+/// An event as tools answer it.
+pub fn event_json(event: core::Event) -> Map<String, Value> {
+    match serde_json::to_value(Event::from(event)) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
 /// Events.
 #[derive(Serialize, JsonSchema)]
 pub struct EventList {

@@ -23,7 +23,6 @@ pub fn later(name: &str) -> Option<Later> {
         | "ESCUREL_OPERATOR_ROLE"
         | "ESCUREL_GROUPS_CLAIM" => Later::Refused("token verification"),
         "ESCUREL_WRITE_ACL" => Later::Refused("access rules"),
-        "ESCUREL_WEBHOOK_URL" | "ESCUREL_WEBHOOK_SECRET" => Later::Refused("webhooks"),
         "ESCUREL_PACK_SECRET" => Later::Unused,
         _ => return None,
     })

@@ -78,6 +78,10 @@ fn what_this_release_cannot_keep_is_refused() {
     );
     refused(&[("ESCUREL_EVENT_ACL", "on")], "not off, log or enforce");
     refused(
+        &[("ESCUREL_WEBHOOK_URL", "ftp://a.example")],
+        "not an http or https address",
+    );
+    refused(
         &[("ESCUREL_EMBEDDING_PROVIDER", "word2vec")],
         "not local, openai, gemini, embedding-gemma or none",
     );

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use escurel_access::EventAcl;
 use escurel_core::AutonomyLint;
+use escurel_fetch::Url;
 
 /// A type that a setting can have. Every source hands in text.
 pub trait Setting: Sized {
@@ -106,6 +107,14 @@ impl Setting for Secret {
     const KIND: &'static str = "a secret";
     fn parse(text: &str) -> Option<Secret> {
         Some(Secret(text.trim().to_owned()))
+    }
+}
+
+impl Setting for Url {
+    const KIND: &'static str = "an http or https address";
+    fn parse(text: &str) -> Option<Url> {
+        let url = Url::parse(text.trim()).ok()?;
+        matches!(url.scheme(), "http" | "https").then_some(url)
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`TOOLS`] is the only list of them; its order is the order of every
 //! derived surface.
 
+mod admin_webhook_deliveries;
 mod assign_event;
 mod blame_page;
 mod capture_event;
@@ -51,4 +52,5 @@ pub static TOOLS: &[Entry] = &[
     entry::<list_inbox::ListInbox>(),
     entry::<list_events::ListEvents>(),
     entry::<assign_event::AssignEvent>(),
+    entry::<admin_webhook_deliveries::AdminWebhookDeliveries>(),
 ];

@@ -32,7 +32,18 @@ const NAMES: &[&str] = &[
     "list_inbox",
     "list_events",
     "assign_event",
+    "admin_webhook_deliveries",
 ];
+
+/// Those that only an administrator sees.
+const ADMIN: &[&str] = &["admin_webhook_deliveries"];
+
+fn scope(name: &str) -> &'static str {
+    match ADMIN.contains(&name) {
+        true => "admin",
+        false => "agent",
+    }
+}
 
 /// Those that move the state on.
 const WRITING: &[&str] = &[
@@ -124,7 +135,7 @@ fn entries_have_what_clients_need() {
         );
         let kind = &tool["_meta"]["escurel/execution"];
         assert_eq!(kind, execution(&name), "{name}");
-        assert_eq!(tool["_meta"]["escurel/scope"], "agent", "{name}");
+        assert_eq!(tool["_meta"]["escurel/scope"], scope(&name), "{name}");
         let reads = !WRITING.contains(&name.as_str());
         assert_eq!(tool["annotations"]["readOnlyHint"], reads, "{name}");
         let description = tool["description"].as_str().unwrap();
@@ -224,7 +235,7 @@ fn openapi_is_a_snapshot_and_has_every_tool() {
         let operation = &document["paths"][format!("/api/tools/{name}")]["post"];
         assert_eq!(operation["operationId"], *name);
         assert_eq!(operation["x-escurel-execution"], execution(name));
-        assert_eq!(operation["x-escurel-scope"], "agent");
+        assert_eq!(operation["x-escurel-scope"], scope(name));
     }
     check_file(expect_file!["expect/openapi.json"], &document);
 }
