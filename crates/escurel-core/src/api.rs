@@ -544,3 +544,46 @@ pub struct Deliveries {
     /// The newest event first.
     pub deliveries: Vec<Delivery>,
 }
+
+/// A message as somebody hands it in.
+#[derive(Clone, Debug, Default)]
+pub struct NewMessage {
+    pub chat_group_id: String,
+    /// A new one when absent.
+    pub msg_id: Option<String>,
+    pub role: Option<String>,
+    pub content: String,
+    /// Now when absent.
+    pub at: Option<String>,
+    pub metadata: Option<Map<String, Value>>,
+}
+
+/// A message as it is stored. Texts are absent when they were erased.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    pub chat_group_id: String,
+    pub msg_id: String,
+    pub at: String,
+    pub author: String,
+    pub role: Option<String>,
+    pub content: Option<String>,
+    pub metadata: Map<String, Value>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct MessagesRequest {
+    pub chat_group_id: String,
+    /// Both ends count; a date is its whole day.
+    pub since: Option<String>,
+    pub until: Option<String>,
+    pub limit: usize,
+    pub cursor: Option<String>,
+    pub newest_first: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct MessagePage {
+    pub messages: Vec<Message>,
+    /// Absent at the end.
+    pub next_cursor: Option<String>,
+}

@@ -163,6 +163,8 @@ pub struct Core {
     pub(crate) event_acl: EventAcl,
     /// One writer of each id that is no page.
     pub(crate) id_locks: PageLocks,
+    /// One caller of each key.
+    pub(crate) request_locks: PageLocks,
     pub(crate) notices: Notices,
     pub(crate) deliveries_log: DeliveryLog,
     /// The whole journal was read once, so that the tables are what it says.
@@ -534,6 +536,7 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         autonomy_lint,
         event_acl,
         id_locks: PageLocks::default(),
+        request_locks: PageLocks::default(),
         notices: Notices::default(),
         deliveries_log: DeliveryLog::default(),
         caught_up: AtomicBool::new(false),

@@ -17,7 +17,7 @@ use crate::live::LiveSeqs;
 use crate::sql::Batch;
 use crate::tables::Tables;
 use crate::view::View;
-use crate::{Result, builtin};
+use crate::{Result, builtin, requests};
 
 pub(crate) struct Lane {
     pub state: Mutex<LaneState>,
@@ -100,9 +100,13 @@ pub(crate) struct Ticket<'a> {
 impl Core {
     /// Makes the drafts durable. The ticket must be published; a dropped one
     /// publishes what its records say, and the files are looked at again.
-    pub(crate) fn append(&self, drafts: Vec<Draft>) -> Result<Ticket<'_>> {
+    pub(crate) fn append(&self, mut drafts: Vec<Draft>) -> Result<Ticket<'_>> {
         self.reach("core.before_append")?;
+        let stamped = requests::stamp(&mut drafts);
         let records = self.store.append(drafts)?;
+        if stamped {
+            requests::written();
+        }
         let ticket = Ticket {
             core: self,
             records,

@@ -6,6 +6,7 @@
 
 pub mod api;
 mod builtin;
+mod chat;
 mod deliveries;
 mod errors;
 mod facts;
@@ -24,6 +25,7 @@ mod read;
 mod reconcile;
 mod recover;
 pub mod refusal;
+mod requests;
 mod sight;
 mod sql;
 mod sums;
@@ -38,4 +40,5 @@ pub use maintain::Chore;
 pub use meaning::Vectors;
 pub use notices::Captured;
 pub use refusal::{Audience, Code, Refusal, Result};
+pub use requests::{Done, Request};
 pub use write::{AutonomyLint, Edit, Part, Position, Put, Then, Written};

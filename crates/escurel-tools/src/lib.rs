@@ -14,6 +14,7 @@ pub mod cli;
 mod dispatch;
 pub mod kb;
 mod nearest;
+mod once;
 mod openapi;
 mod reference;
 mod schema;

@@ -4,8 +4,10 @@
 //! journal's records up to its sequence number, in their order, and of nothing
 //! else; so it can be thrown away at any time.
 
+mod chat;
 mod events;
 mod persist;
+mod requests;
 mod sorted;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +17,10 @@ use serde_json::Value;
 
 use crate::notices::Captured;
 
+pub(crate) use chat::{Chat, MessageRow};
 pub(crate) use events::{EventRow, Events};
 pub(crate) use persist::{file, load};
+pub(crate) use requests::{DIGEST, KEY, REMEMBERED, RequestRow, Requests};
 pub(crate) use sorted::SortedMap;
 
 /// All tables at one moment; a clone shares what later records leave alone.
@@ -24,6 +28,8 @@ pub(crate) use sorted::SortedMap;
 pub(crate) struct Tables {
     seq: u64,
     pub events: Events,
+    pub chat: Chat,
+    pub requests: Requests,
 }
 
 impl Tables {
@@ -36,7 +42,14 @@ impl Tables {
     fn told(&self) -> BTreeMap<String, String> {
         let events = self.events.rows();
         let events = events.map(|row| (format!("event {}", row.event_id), format!("{row:?}")));
-        events.collect()
+        let messages = self.chat.rows();
+        let messages = messages.map(|row| {
+            let item = format!("message {} of {}", row.msg_id, row.chat_group_id);
+            (item, format!("{row:?}"))
+        });
+        let requests = self.requests.rows();
+        let requests = requests.map(|row| (format!("request {}", row.key), format!("{row:?}")));
+        events.chain(messages).chain(requests).collect()
     }
 
     /// What another one does not hold as this one does.
@@ -57,12 +70,14 @@ impl Tables {
             return None;
         }
         self.seq = record.seq;
+        self.requests.note(record);
         match record.kind {
             Kind::EventCaptured => {
                 let first = self.events.capture(record);
                 return Captured::of(record).filter(|_| first);
             }
             Kind::EventAssigned => self.events.assign(record),
+            Kind::MessageAppended => self.chat.append(record),
             _ => {}
         }
         None

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{EventRow, Events, Tables};
+use super::{Chat, EventRow, Events, MessageRow, RequestRow, Requests, Tables};
 
 /// The last byte is the version: raise it with every change of a row.
-const MAGIC: &[u8; 8] = b"ESCTABv\x01";
+const MAGIC: &[u8; 8] = b"ESCTABv\x02";
 const HEADER: usize = 16;
 
 #[derive(Serialize)]
@@ -20,6 +20,8 @@ struct Stored<'a> {
     seq: u64,
     generation: u128,
     events: Vec<&'a EventRow>,
+    messages: Vec<&'a MessageRow>,
+    requests: Vec<&'a RequestRow>,
 }
 
 #[derive(Deserialize)]
@@ -27,6 +29,8 @@ struct Loaded {
     seq: u64,
     generation: u128,
     events: Vec<EventRow>,
+    messages: Vec<MessageRow>,
+    requests: Vec<RequestRow>,
 }
 
 pub(crate) fn file(index: &Path) -> PathBuf {
@@ -40,6 +44,8 @@ impl Tables {
             seq: self.seq,
             generation,
             events: self.events.rows().collect(),
+            messages: self.chat.rows().collect(),
+            requests: self.requests.rows().collect(),
         };
         let body = postcard::to_allocvec(&stored).map_err(io::Error::other)?;
         let temp = path.with_extension("tmp");
@@ -75,6 +81,8 @@ pub(crate) fn load(path: &Path, generation: u128) -> Result<Option<Tables>, Stri
     let tables = Tables {
         seq: loaded.seq,
         events: Events::of(loaded.events),
+        chat: Chat::of(loaded.messages),
+        requests: Requests::of(loaded.requests),
     };
     Ok((loaded.generation == generation).then_some(tables))
 }

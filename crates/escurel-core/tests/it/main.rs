@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod broken;
+mod chat;
 mod crash;
 mod events;
 mod losses;
@@ -14,6 +15,7 @@ mod past;
 mod providers;
 mod reads;
 mod rebuild;
+mod requests;
 mod support;
 mod tamper;
 mod writes;

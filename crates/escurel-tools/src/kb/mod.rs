@@ -4,6 +4,7 @@
 //! derived surface.
 
 mod admin_webhook_deliveries;
+mod append_message;
 mod assign_event;
 mod blame_page;
 mod capture_event;
@@ -14,6 +15,7 @@ mod expand;
 mod list_events;
 mod list_inbox;
 mod list_instances;
+mod list_messages;
 mod list_skills;
 mod list_snapshots;
 mod move_page;
@@ -52,5 +54,7 @@ pub static TOOLS: &[Entry] = &[
     entry::<list_inbox::ListInbox>(),
     entry::<list_events::ListEvents>(),
     entry::<assign_event::AssignEvent>(),
+    entry::<append_message::AppendMessage>(),
+    entry::<list_messages::ListMessages>(),
     entry::<admin_webhook_deliveries::AdminWebhookDeliveries>(),
 ];

@@ -32,6 +32,8 @@ const NAMES: &[&str] = &[
     "list_inbox",
     "list_events",
     "assign_event",
+    "append_message",
+    "list_messages",
     "admin_webhook_deliveries",
 ];
 
@@ -54,6 +56,7 @@ const WRITING: &[&str] = &[
     "restore_page",
     "capture_event",
     "assign_event",
+    "append_message",
 ];
 
 fn execution(name: &str) -> &'static str {
