@@ -99,6 +99,10 @@ impl Policy for OpenPolicy {
     }
 }
 
+mod events;
+
+pub use events::{EventAcl, EventFacts, sees_event};
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -538,3 +538,125 @@ pub struct BlamedLine {
     pub by: String,
     pub text: String,
 }
+
+/// An event as somebody hands it in.
+#[derive(Clone, Debug, Default)]
+pub struct NewEvent {
+    /// A new one when absent.
+    pub event_id: Option<String>,
+    /// Now when absent.
+    pub at: Option<String>,
+    pub source: Option<String>,
+    pub mime: Option<String>,
+    /// The skill that knows what to do with it.
+    pub label_skill: Option<String>,
+    /// The page that it may belong to.
+    pub instance_page_id: Option<String>,
+    pub title: Option<String>,
+    pub body: Option<String>,
+    pub provenance: Option<Map<String, Value>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventStatus {
+    Inbox,
+    Processed,
+}
+
+/// An event as it is stored. Texts are absent when they were not given or were erased.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub event_id: String,
+    pub at: String,
+    pub source: Option<String>,
+    pub mime: Option<String>,
+    pub label_skill: Option<String>,
+    /// Where the page is now or, of a deleted one, was last.
+    pub instance_page_id: Option<String>,
+    pub status: EventStatus,
+    pub title: Option<String>,
+    pub body: Option<String>,
+    pub provenance: Map<String, Value>,
+}
+
+#[derive(Clone, Debug)]
+pub struct EventPage {
+    pub events: Vec<Event>,
+    /// Absent at the end.
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryStatus {
+    Delivered,
+    /// It failed and is tried again.
+    Retrying,
+    /// It failed for good.
+    Failed,
+    /// Too many were waiting.
+    Dropped,
+}
+
+/// How the notice of one event stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delivery {
+    pub event_id: String,
+    /// When it came to be so.
+    pub at: String,
+    pub status: DeliveryStatus,
+    pub attempts: u32,
+    pub http_status: Option<u16>,
+    pub error: Option<String>,
+    pub next_attempt_at: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Deliveries {
+    /// Somebody sends notices.
+    pub configured: bool,
+    /// The newest event first.
+    pub deliveries: Vec<Delivery>,
+}
+
+/// A message as somebody hands it in.
+#[derive(Clone, Debug, Default)]
+pub struct NewMessage {
+    pub chat_group_id: String,
+    /// A new one when absent.
+    pub msg_id: Option<String>,
+    pub role: Option<String>,
+    pub content: String,
+    /// Now when absent.
+    pub at: Option<String>,
+    pub metadata: Option<Map<String, Value>>,
+}
+
+/// A message as it is stored. Texts are absent when they were erased.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    pub chat_group_id: String,
+    pub msg_id: String,
+    pub at: String,
+    pub author: String,
+    pub role: Option<String>,
+    pub content: Option<String>,
+    pub metadata: Map<String, Value>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct MessagesRequest {
+    pub chat_group_id: String,
+    /// Both ends count; a date is its whole day.
+    pub since: Option<String>,
+    pub until: Option<String>,
+    pub limit: usize,
+    pub cursor: Option<String>,
+    pub newest_first: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct MessagePage {
+    pub messages: Vec<Message>,
+    /// Absent at the end.
+    pub next_cursor: Option<String>,
+}

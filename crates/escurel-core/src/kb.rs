@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use escurel_access::{OpenPolicy, Policy};
+use escurel_access::{EventAcl, OpenPolicy, Policy};
 use escurel_md::Layout;
 use escurel_search::{Generation, OpenState, Opened, Reranker, TextIndex};
 use escurel_store::{
@@ -14,10 +14,12 @@ use escurel_store::{
 };
 use parking_lot::Mutex;
 
+use crate::deliveries::DeliveryLog;
 use crate::lane::{Lane, LaneState};
 use crate::lately::Lately;
 use crate::maintain::{Signal, Signals, Threads};
 use crate::meaning::{Meaning, Vectors};
+use crate::notices::Notices;
 use crate::past::PastViews;
 use crate::progress::Progress;
 use crate::reconcile::deletions::Deletions;
@@ -44,6 +46,8 @@ pub struct OpenOptions {
     pub reranker: Option<Arc<dyn Reranker>>,
     /// What a skill page with an unknown `autonomy` is worth.
     pub autonomy_lint: AutonomyLint,
+    /// Whether the rule about who sees which event holds.
+    pub event_acl: EventAcl,
 }
 
 impl Default for OpenOptions {
@@ -57,6 +61,7 @@ impl Default for OpenOptions {
             vectors: Vectors::default(),
             reranker: None,
             autonomy_lint: AutonomyLint::default(),
+            event_acl: EventAcl::default(),
         }
     }
 }
@@ -157,6 +162,16 @@ pub struct Core {
     pub(crate) meaning: Meaning,
     pub(crate) reranker: Option<Arc<dyn Reranker>>,
     pub(crate) autonomy_lint: AutonomyLint,
+    pub(crate) event_acl: EventAcl,
+    /// One writer of each id that is no page.
+    pub(crate) id_locks: PageLocks,
+    /// One caller of each key.
+    pub(crate) request_locks: PageLocks,
+    pub(crate) notices: Notices,
+    pub(crate) deliveries_log: DeliveryLog,
+    /// The whole journal was read once, so that the tables are what it says.
+    pub(crate) caught_up: AtomicBool,
+    pub(crate) tenant: String,
     pub(crate) past: PastViews,
     pub(crate) generation: u128,
     stop: AtomicBool,
@@ -186,7 +201,7 @@ impl Kb {
         }
         // What was derived from other records than these was derived from nothing.
         let trusted = |files: &Arc<FsStore>| !sums.is_empty() && files.begins_with(&sums);
-        let derived = |files| if trusted(files) { recovered.seq } else { 0 };
+        let derived = |files| if trusted(files) { recovered.begin() } else { 0 };
         let Some(why) = files.and_then(|files| broken(files, derived(files))) else {
             return Kb::start(parts, recovered, progress, None);
         };
@@ -335,6 +350,8 @@ pub(crate) struct Parts {
     vectors: Vectors,
     reranker: Option<Arc<dyn Reranker>>,
     autonomy_lint: AutonomyLint,
+    event_acl: EventAcl,
+    tenant: String,
 }
 
 impl Parts {
@@ -349,6 +366,8 @@ impl Parts {
             vectors: options.vectors.clone(),
             reranker: options.reranker.clone(),
             autonomy_lint: options.autonomy_lint,
+            event_acl: options.event_acl,
+            tenant: options.tenant().to_owned(),
             paths: Some(paths),
         })
     }
@@ -369,6 +388,8 @@ impl Parts {
             vectors: Vectors::default(),
             reranker: None,
             autonomy_lint: AutonomyLint::default(),
+            event_acl: EventAcl::default(),
+            tenant: OpenOptions::default().tenant().to_owned(),
         }
     }
 
@@ -431,7 +452,8 @@ pub(crate) fn put_together(
 ) -> Result<Arc<Core>> {
     let head = parts.store.head();
     let mut text = open_text(&parts.index, recovered.generation, &progress)?;
-    let derived = recovered.seq.max(text.index.committed_seq());
+    let derived = recovered.seq.max(recovered.tables.seq());
+    let derived = derived.max(text.index.committed_seq());
     if derived > head {
         drop(text);
         recovered = recover::begin_anew(&parts.index, head, derived, &progress)?;
@@ -482,6 +504,8 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         vectors,
         reranker,
         autonomy_lint,
+        event_acl,
+        tenant,
     } = parts;
     let meaning = Meaning::new(vectors, paths.as_ref().map(|paths| paths.cache.clone()));
     store
@@ -493,11 +517,12 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         seq,
         generation,
         saved,
+        tables,
     } = recovered;
     if saved.is_some() {
         progress.complete();
     }
-    let state = LaneState::new(dir, seq);
+    let state = LaneState::new(dir, seq, tables);
     let text = Arc::new(text);
     let view = View::new(&state, text.snapshot());
     Core {
@@ -513,6 +538,13 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         meaning,
         reranker,
         autonomy_lint,
+        event_acl,
+        id_locks: PageLocks::default(),
+        request_locks: PageLocks::default(),
+        notices: Notices::default(),
+        deliveries_log: DeliveryLog::default(),
+        caught_up: AtomicBool::new(false),
+        tenant,
         past: PastViews::default(),
         stop: AtomicBool::new(false),
         store,
@@ -534,6 +566,11 @@ impl Core {
         let docs = builtin::install(state, anew);
         self.text.add(docs);
         self.show(state);
+    }
+
+    /// Whose knowledge base it is; `default` for a folder of notes.
+    pub fn tenant(&self) -> &str {
+        &self.tenant
     }
 
     /// Folder that is served; empty for one in memory.

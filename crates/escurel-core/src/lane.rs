@@ -15,8 +15,9 @@ use parking_lot::{Condvar, Mutex};
 use crate::kb::Core;
 use crate::live::LiveSeqs;
 use crate::sql::Batch;
+use crate::tables::Tables;
 use crate::view::View;
-use crate::{Result, builtin};
+use crate::{Result, builtin, requests};
 
 pub(crate) struct Lane {
     pub state: Mutex<LaneState>,
@@ -28,10 +29,11 @@ pub(crate) struct LaneState {
     pub live: LiveSeqs,
     pub seq: u64,
     pub scenario_pages: usize,
+    pub tables: Tables,
 }
 
 impl LaneState {
-    pub fn new(dir: Directory, seq: u64) -> LaneState {
+    pub fn new(dir: Directory, seq: u64, tables: Tables) -> LaneState {
         let mut live = LiveSeqs::default();
         dir.iter().for_each(|entry| live.set(entry.no, entry.seq));
         let scenario_pages = dir.iter().filter(|e| e.facts.scenario.is_some()).count();
@@ -40,6 +42,7 @@ impl LaneState {
             live,
             seq,
             scenario_pages,
+            tables,
         }
     }
 
@@ -97,9 +100,13 @@ pub(crate) struct Ticket<'a> {
 impl Core {
     /// Makes the drafts durable. The ticket must be published; a dropped one
     /// publishes what its records say, and the files are looked at again.
-    pub(crate) fn append(&self, drafts: Vec<Draft>) -> Result<Ticket<'_>> {
+    pub(crate) fn append(&self, mut drafts: Vec<Draft>) -> Result<Ticket<'_>> {
         self.reach("core.before_append")?;
+        let stamped = requests::stamp(&mut drafts);
         let records = self.store.append(drafts)?;
+        if stamped {
+            requests::written();
+        }
         let ticket = Ticket {
             core: self,
             records,
@@ -148,6 +155,8 @@ impl Core {
             self.lane.turn.wait(&mut state);
         }
         let work = apply(&mut state);
+        let captured = records.iter().filter_map(|r| state.tables.apply(r));
+        let captured: Vec<_> = captured.collect();
         let changed: Vec<PageNo> = work.docs.iter().map(|doc| PageNo(doc.page)).collect();
         work.stale
             .iter()
@@ -157,6 +166,7 @@ impl Core {
         self.show(&mut state);
         self.sessions
             .published(records.iter().filter_map(|record| record.uid));
+        self.notices.push(captured);
         let gone = work.stale.iter().map(|(page, _)| *page);
         self.meaning.changed(changed.into_iter().chain(gone));
         self.sql.send(Batch {
@@ -168,6 +178,7 @@ impl Core {
         drop(state);
         self.lane.turn.notify_all();
         self.dirty();
+        self.tell_captured();
         indexed
     }
 

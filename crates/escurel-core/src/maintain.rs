@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use crate::kb::Core;
 use crate::recover::directory_file;
+use crate::tables;
 use crate::{Code, Refusal, Result};
 
 /// Wakes the maintenance thread.
@@ -338,9 +339,9 @@ impl Core {
         self.reach("core.before_save")?;
         self.fold()?;
         self.mark_applied()?;
-        let (dir, seq) = {
+        let (dir, seq, tables) = {
             let state = self.lane.state.lock();
-            (state.dir.clone(), state.seq)
+            (state.dir.clone(), state.seq, state.tables.clone())
         };
         let state = Some(Saved::of(&dir, seq));
         if *saved == state {
@@ -351,6 +352,7 @@ impl Core {
             return Err(Refusal::new(Code::Io, "Page files are not durable yet."));
         }
         self.reach("core.before_directory_save")?;
+        tables.save(&tables::file(&self.index), self.generation)?;
         dir.save(&directory_file(&self.index), seq, self.generation)?;
         self.save_sums()?;
         *saved = state;

@@ -57,6 +57,7 @@ impl Core {
             live: now.live.clone(),
             seq: now.seq,
             scenario_pages: now.scenario_pages,
+            tables: now.tables.clone(),
         };
         for entry in now.dir.iter().filter(|entry| is_later(entry, time)) {
             state.remove(entry);

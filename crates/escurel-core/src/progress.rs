@@ -199,7 +199,7 @@ impl Core {
         }
     }
 
-    fn is_unrecorded(&self) -> bool {
+    pub(crate) fn is_unrecorded(&self) -> bool {
         self.store.read_only()
             && matches!(self.store.writable(), Err(StoreError::JournalBroken { .. }))
     }

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use escurel_index::{Directory, Entry, PageNo};
 use escurel_store::{Kind, ObjectId, Record, Uid};
@@ -20,6 +21,7 @@ use crate::maintain::Saved;
 use crate::progress::Progress;
 use crate::reconcile::{deletions, entry_draft, publish_entry};
 use crate::sql::Batch;
+use crate::tables::{self, Tables};
 use crate::{Result, sql};
 
 pub(crate) struct Recovered {
@@ -29,6 +31,14 @@ pub(crate) struct Recovered {
     pub generation: u128,
     /// What the file holds, if there is one.
     pub saved: Option<Saved>,
+    pub tables: Tables,
+}
+
+impl Recovered {
+    /// Records after this one are read by a start.
+    pub fn begin(&self) -> u64 {
+        self.seq.min(self.tables.seq())
+    }
 }
 
 /// Pages replayed together.
@@ -43,6 +53,7 @@ pub(crate) fn load(index: &Path, progress: &Progress) -> Recovered {
     match Directory::load(&file) {
         Ok(Some((dir, seq, generation))) => Recovered {
             saved: Some(Saved::of(&dir, seq)),
+            tables: load_tables(index, generation, progress),
             dir,
             seq,
             generation,
@@ -56,6 +67,19 @@ pub(crate) fn load(index: &Path, progress: &Progress) -> Recovered {
             fresh()
         }
     }
+}
+
+/// Empty when the journal has to be read for them.
+fn load_tables(index: &Path, generation: u128, progress: &Progress) -> Tables {
+    let file = tables::file(index);
+    let loaded = tables::load(&file, generation).unwrap_or_else(|error| {
+        move_aside(&file);
+        progress.warn(format!(
+            "The tables of events were damaged ({error}); they are read from the journal again."
+        ));
+        None
+    });
+    loaded.unwrap_or_default()
 }
 
 /// The journal was taken away or put back to an earlier state, so nothing derived can be
@@ -87,6 +111,7 @@ pub(crate) fn fresh() -> Recovered {
         seq: 0,
         generation: ulid::Ulid::generate().0,
         saved: None,
+        tables: Tables::default(),
     }
 }
 
@@ -152,15 +177,20 @@ impl Core {
             dir: state.dir.clone(),
             seq: head,
         });
+        self.caught_up.store(true, Ordering::Release);
         self.roll_forward(state, &unsettled)
     }
 
-    /// The journal after the directory's sequence number.
-    fn gather(&self, state: &LaneState) -> Result<(Told, Unsettled)> {
+    /// The journal after the sequence numbers of directory and tables.
+    fn gather(&self, state: &mut LaneState) -> Result<(Told, Unsettled)> {
         let applied = self.store.applied();
         let (mut told, mut unsettled) = (Told::default(), Unsettled::new());
-        for record in self.store.records(state.seq) {
+        for record in self.store.records(state.seq.min(state.tables.seq())) {
             let record = record?;
+            state.tables.apply(&record);
+            if record.seq <= state.seq {
+                continue;
+            }
             let Some(uid) = record.uid else { continue };
             if record.seq > applied && sql::origin(&record) == "write" {
                 let (object, there) = told.text_before(uid, &state.dir);

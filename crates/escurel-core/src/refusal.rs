@@ -104,6 +104,18 @@ codes! {
     NotUtf8 "not_utf8" Caller 409
         "The file is not UTF-8, so it is never rewritten."
         "Convert the file to UTF-8 first.";
+    EventNotFound "event_not_found" Caller 404
+        "No event has this id, or you may not see it."
+        "list_inbox has those that wait.";
+    AlreadyAssigned "already_assigned" Caller 409
+        "Somebody else has processed the event."
+        "Take the next one of list_inbox.";
+    IdempotencyConflict "idempotency_conflict" Caller 409
+        "The idempotency key was used for a call with other arguments."
+        "Use a new key for a new call.";
+    RequestInterrupted "request_interrupted" Caller 409
+        "The call was carried out, but its answer was lost in a crash."
+        "Do not repeat it; read what the message names.";
     DuplicateId "duplicate_id" Caller 409
         "Several files claim the same skill and id."
         "Give all but one of them another id.";

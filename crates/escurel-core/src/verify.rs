@@ -14,6 +14,7 @@ use crate::builtin::is_builtin;
 use crate::facts::digest;
 use crate::kb::{self, Core, OpenOptions, Parts};
 use crate::progress::Progress;
+use crate::tables::Tables;
 use crate::view::View;
 use crate::{Code, Kb, Refusal, Result, recover};
 
@@ -105,6 +106,7 @@ impl Core {
         };
         journal_findings(&*self.store, &mut report);
         self.verify_directory(&view, &mut report.findings);
+        self.verify_tables(&view, &mut report.findings);
         self.verify_files(&view, moment, &mut report.findings);
         self.verify_text(&view, &mut report.findings)?;
         self.verify_sql(&view, &mut report.findings)?;
@@ -137,6 +139,21 @@ impl Core {
                 problem,
             });
         }
+    }
+
+    /// So must the tables.
+    fn verify_tables(&self, view: &View, findings: &mut Vec<Finding>) {
+        let mut tables = Tables::default();
+        let records = self.store.records(0).map_while(std::result::Result::ok);
+        for record in records.take_while(|record| record.seq <= view.seq) {
+            tables.apply(&record);
+        }
+        let differ = tables.differences(&view.tables).into_iter();
+        findings.extend(differ.map(|item| Finding {
+            part: "tables",
+            item,
+            problem: "it is not as the journal has it".into(),
+        }));
     }
 
     fn heads(&self, upto: u64) -> HashMap<Uid, Head> {

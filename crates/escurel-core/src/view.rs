@@ -1,7 +1,7 @@
 //! The published state: what every reader works on.
 //!
-//! A view is immutable and consistent: page directory, text index and live
-//! versions all contain the journal exactly up to `seq`.
+//! A view is immutable and consistent: page directory, text index, live
+//! versions and tables all contain the journal exactly up to `seq`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -14,12 +14,14 @@ use parking_lot::Mutex;
 
 use crate::lane::LaneState;
 use crate::live::LiveSeqs;
+use crate::tables::Tables;
 
 pub(crate) struct View {
     pub dir: Directory,
     pub text: Snapshot,
     pub live: LiveSeqs,
     pub seq: u64,
+    pub tables: Tables,
     /// Pages that belong to a scenario; usually none.
     pub scenario_pages: usize,
     /// For an earlier state: the vectors of what has changed since.
@@ -53,6 +55,7 @@ impl View {
             text,
             live: state.live.clone(),
             seq: state.seq,
+            tables: state.tables.clone(),
             scenario_pages: state.scenario_pages,
             past: None,
             by_path: OnceLock::new(),

@@ -17,4 +17,6 @@ mod unpack;
 pub use client::{Answer, Client, Unanswered};
 pub use error::FetchError;
 pub use model::{MINILM, Model, Pinned, State};
+pub use url::Url;
+
 pub use pull::{Existing, Outcome, Pull, Source, Step};

@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 
 use crate::config::Config;
 use crate::http::{self, App, Guard, Limits};
+use crate::webhook::{Sink, Webhook};
 use crate::{Service, Sockets};
 pub use accept::{serve_tcp, serve_unix};
 pub use seed::seed;
@@ -54,6 +55,7 @@ pub fn options(config: &Config, folder: &Path) -> Result<OpenOptions, Refusal> {
         cache_home: config.cache_dir.clone(),
         read_only: config.read_only,
         autonomy_lint: config.autonomy_lint,
+        event_acl: config.event_acl,
         ..OpenOptions::default()
     })
 }
@@ -166,6 +168,13 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, BindError> {
         })
 }
 
+fn webhook(kb: &Arc<Kb>, config: &Config) -> Option<Webhook> {
+    let webhook = Webhook::start(kb, Sink::of(config)?);
+    webhook
+        .inspect_err(|error| tracing::error!(%error, "no webhook is told of events"))
+        .ok()
+}
+
 /// What serves one knowledge base.
 pub struct Server {
     pub service: Arc<Service>,
@@ -180,10 +189,12 @@ impl Server {
             body_bytes: config.max_body_bytes,
             request_time: config.request_timeout,
         };
+        let webhook = webhook(&kb, config);
+        let service = Service::new(kb, config.test_fixtures).with_webhook(webhook);
         Server {
-            service: Arc::new(Service::new(kb, config.test_fixtures)),
+            sockets: Sockets::of(&service.kb, stop.clone()),
+            service: Arc::new(service),
             limits,
-            sockets: Sockets::until(stop.clone()),
         }
     }
 

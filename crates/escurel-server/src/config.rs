@@ -13,7 +13,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use escurel_access::EventAcl;
 use escurel_core::AutonomyLint;
+use escurel_fetch::Url;
 
 pub use names::{Later, later};
 pub use reference::reference_md;
@@ -85,6 +87,12 @@ keys! {
         "Key of the provider's API. Read from the environment only.";
     autonomy_lint: AutonomyLint, "ESCUREL_AUTONOMY_LINT", "autonomy-lint", "off", false,
         "What a write of a skill page is told whose autonomy is none of auto, review and confirm: off (a warning in the answer), log (and one in the log) or enforce (it is refused).";
+    event_acl: EventAcl, "ESCUREL_EVENT_ACL", "event-acl", "enforce", false,
+        "Who sees an event of the inbox: enforce (who may see the page that it names; of one that names none, who captured it), log (everybody, and what enforce would hide is logged) or off (everybody). Administrators see all.";
+    webhook_url: Option<Url>, "ESCUREL_WEBHOOK_URL", "webhook-url", "", false,
+        "Address that is told of each captured event by a POST of its JSON; a failure never touches the capture.";
+    webhook_secret: Option<Secret>, "ESCUREL_WEBHOOK_SECRET", "", "", false,
+        "Signs what webhook_url is sent: X-Escurel-Webhook-Signature is sha256= and the HMAC-SHA256 of the body in hex. Read from the environment only.";
     allowed_hosts: Vec<String>, "ESCUREL_ALLOWED_HOSTS", "allowed-hosts", "", false,
         "Names (host or host:port, comma separated) by which the server may be called besides loopback ones, e.g. behind a proxy.";
     allowed_origins: Vec<String>, "ESCUREL_ALLOWED_ORIGINS", "allowed-origins", "", false,

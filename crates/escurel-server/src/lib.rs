@@ -15,6 +15,7 @@ pub mod model;
 mod service;
 pub mod stdio;
 pub mod upkeep;
+pub mod webhook;
 mod ws;
 
 pub use service::Service;

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::metrics::Metrics;
+use crate::webhook::Webhook;
 
 /// Counting every link is not for every probe: a count is kept at least so
 /// long, and so many times as long as it took.
@@ -24,6 +25,8 @@ pub struct Service {
     pub metrics: Metrics,
     /// Adds what the protocol's conformance suite asks for.
     pub fixtures: bool,
+    /// Held so that it is told of events as long as this lives.
+    _webhook: Option<Webhook>,
     openapi: OnceLock<Arc<str>>,
     /// Until when it is good enough.
     status: Mutex<Option<(Instant, Status)>>,
@@ -37,8 +40,17 @@ impl Service {
             catalog: Catalog::standard(),
             metrics: Metrics::new(),
             fixtures,
+            _webhook: None,
             openapi,
             status,
+        }
+    }
+
+    /// With another program that is told of captured events.
+    pub fn with_webhook(self, webhook: Option<Webhook>) -> Service {
+        Service {
+            _webhook: webhook,
+            ..self
         }
     }
 

@@ -36,6 +36,10 @@ kinds! {
     PageFound, "page_found", "a missing page is on disk again", ["uid", "path"];
     DeletionsConfirmed, "deletions_confirmed", "held deletions were confirmed by a person", [];
     ContentErased, "content_erased", "contents were removed for good", [];
+    EventCaptured, "event_captured", "an event came into the inbox; `instance` is the page that it may belong to", ["content", "event_id"];
+    EventAssigned, "event_assigned", "the event was processed and belongs to the page", ["event_id", "instance"];
+    MessageAppended, "message_appended", "a message came into a conversation", ["content", "chat_group_id", "msg_id"];
+    RequestAnswered, "request_answered", "a call with a key was answered; without a content it was refused, and its key is free", ["request_key", "request_digest"];
     ChainRepaired, "chain_repaired", "a broken segment was set aside and a new chain begun", [];
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::arguments::Params;
 use crate::kb;
 use crate::nearest::nearest;
+use crate::once;
 use crate::schema;
 use crate::spec::{Effect, Scope, Spec};
 use crate::tool::Entry;
@@ -97,6 +98,7 @@ fn shows(spec: &Spec, admin: bool) -> bool {
 fn derive(entry: &Entry) -> Derived {
     let mut input = (entry.input)();
     let description = schema::take_description(&mut input);
+    once::declare(&entry.spec, &mut input);
     let output = (entry.output)();
     let params = Params::of(&input);
     Derived {

@@ -7,6 +7,7 @@ use escurel_core::Refusal;
 use serde_json::{Value, json};
 
 use crate::catalog::Catalog;
+use crate::once;
 use crate::spec::{Scope, Spec};
 use crate::tool::Call;
 use crate::wire::refusal_json;
@@ -56,7 +57,7 @@ pub fn dispatch(
     let params = &catalog.derived(position).params;
     let checked = params.check(&entry.spec, arguments);
     checked
-        .and_then(|arguments| (entry.run)(cx, arguments))
+        .and_then(|arguments| once::run(entry, cx, arguments))
         .map_err(|refusal| rendered(&entry.spec, refusal))
 }
 

@@ -245,6 +245,85 @@ pub fn outcome_table(answer: &Value) -> Table {
     text("diff").lines().fold(table, Table::note)
 }
 
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum EventStatus {
+    Inbox,
+    Processed,
+}
+
+/// An event.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Event {
+    /// The event's id.
+    event_id: String,
+    /// When it happened, RFC 3339 in UTC.
+    at: String,
+    /// Where it came from.
+    source: Option<String>,
+    /// What the body is.
+    mime: Option<String>,
+    /// The skill that knows how to process it.
+    label_skill: Option<String>,
+    /// Path of the page that it may belong to or, once processed, belongs to.
+    instance_page_id: Option<String>,
+    /// `inbox` until it is processed.
+    status: EventStatus,
+    /// One line.
+    title: Option<String>,
+    /// The text; null when there is none or it was erased.
+    body: Option<String>,
+    /// Where it came from; `captured_by` is who handed it in.
+    provenance: Map<String, Value>,
+}
+
+impl From<core::Event> for Event {
+    fn from(event: core::Event) -> Event {
+        Event {
+            event_id: event.event_id,
+            at: event.at,
+            source: event.source,
+            mime: event.mime,
+            label_skill: event.label_skill,
+            instance_page_id: event.instance_page_id,
+            status: match event.status {
+                core::EventStatus::Inbox => EventStatus::Inbox,
+                core::EventStatus::Processed => EventStatus::Processed,
+            },
+            title: event.title,
+            body: event.body,
+            provenance: event.provenance,
+        }
+    }
+}
+
+/// An event as tools answer it.
+pub fn event_json(event: core::Event) -> Map<String, Value> {
+    match serde_json::to_value(Event::from(event)) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+/// Events.
+#[derive(Serialize, JsonSchema)]
+pub struct EventList {
+    /// In order.
+    events: Vec<Event>,
+    /// There when there are more: give it as `cursor`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+impl From<core::EventPage> for EventList {
+    fn from(page: core::EventPage) -> EventList {
+        EventList {
+            events: page.events.into_iter().map(Event::from).collect(),
+            next_cursor: page.next_cursor,
+        }
+    }
+}
+
 /// JSON text that is copied into the answer as it is.
 pub fn raw(json: String) -> Box<RawValue> {
     RawValue::from_string(json).unwrap_or_else(|_| RawValue::NULL.to_owned())

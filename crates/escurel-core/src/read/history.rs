@@ -169,6 +169,19 @@ impl Core {
         Ok(Past { uid, rows })
     }
 
+    /// Where a page that is gone was last, if the caller may see that.
+    pub(crate) fn last_path(
+        &self,
+        caller: &Caller,
+        reading: &Reading<'_>,
+        uid: Uid,
+    ) -> Result<Option<String>> {
+        let rows = self.sql.at(reading.view.seq)?.versions(uid)?;
+        let shown = self.stood_for(caller, reading, uid, &rows);
+        let last = rows.into_iter().rfind(|row| !row.deleted);
+        Ok(last.filter(|_| shown).map(|row| row.path))
+    }
+
     /// May the caller see a page that is gone? Not one that is only hidden from him.
     fn stood_for(
         &self,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::expand::beneath;
 use super::search::unknown_skill;
-use super::{Reading, instant, page_ref};
+use super::{Reading, cursor, instant, page_ref};
 use crate::api::{InstanceOrder, InstanceRow, Instances, InstancesRequest, SkillRow};
 use crate::kb::Core;
 use crate::{Code, Refusal, Result};
@@ -244,16 +244,13 @@ fn compare(a: &Cursor, b: &Cursor, order: InstanceOrder) -> std::cmp::Ordering {
     }
 }
 
-/// Opaque to callers: `at` and path of the last row, and a seal over them and the listing.
+/// `at` and path of the last row.
 fn encode(cursor: &Cursor, request: &InstancesRequest) -> String {
     let at = cursor.at.map(|at| at.to_string()).unwrap_or_default();
-    let plain = format!("{:016x}|{at}|{}", seal(cursor, request), cursor.path);
-    plain.bytes().map(|b| format!("{b:02x}")).collect()
+    cursor::close(&listing(request), &format!("{at}|{}", cursor.path))
 }
 
-/// Differs for every other listing and position, so that a cursor that was
-/// altered or came from elsewhere is noticed. No secret: it guards against mistakes.
-fn seal(cursor: &Cursor, request: &InstancesRequest) -> u64 {
+fn listing(request: &InstancesRequest) -> String {
     let listing = (
         request.skill_id.as_str(),
         request.order as u8,
@@ -261,42 +258,18 @@ fn seal(cursor: &Cursor, request: &InstancesRequest) -> u64 {
         request.scenario.as_deref().unwrap_or_default(),
         &request.as_of,
     );
-    let sealed = format!("{listing:?} {:?} {:?}", cursor.at, cursor.path);
-    rapidhash::v3::rapidhash_v3(sealed.as_bytes())
+    format!("{listing:?}")
 }
 
 fn decode(text: &str, request: &InstancesRequest) -> Result<Cursor> {
-    let bad = || {
-        Refusal::new(
-            Code::CursorInvalid,
-            "The cursor is not one of this listing.",
-        )
-        .at("cursor")
+    let place = cursor::open(&listing(request), text)?;
+    let (at, path) = place.split_once('|').ok_or_else(cursor::bad)?;
+    let at = match at {
+        "" => None,
+        at => Some(at.parse().map_err(|_| cursor::bad())?),
     };
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let bytes: Option<Vec<u8>> = text
-        .len()
-        .is_multiple_of(2)
-        .then(|| text.as_bytes().chunks(2).map(byte).collect())
-        .flatten();
-    let plain = bytes
-        .and_then(|b| String::from_utf8(b).ok())
-        .ok_or_else(bad)?;
-    let mut parts = plain.splitn(3, '|');
-    let (Some(sealed), Some(at), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
-        return Err(bad());
-    };
-    let at = if at.is_empty() {
-        None
-    } else {
-        Some(at.parse().map_err(|_| bad())?)
-    };
-    let cursor = Cursor {
+    Ok(Cursor {
         at,
         path: path.to_owned(),
-    };
-    if sealed != format!("{:016x}", seal(&cursor, request)) {
-        return Err(bad());
-    }
-    Ok(cursor)
+    })
 }

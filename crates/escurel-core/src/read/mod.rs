@@ -1,5 +1,6 @@
 //! Reads: each works on one published view, through one caller's eyes.
 
+pub(crate) mod cursor;
 mod expand;
 mod history;
 mod lists;
@@ -11,6 +12,7 @@ mod search;
 mod validate;
 
 pub(crate) use history::{row_of, uid_of};
+pub(crate) use lists::MAX_LIMIT;
 
 use std::sync::Arc;
 

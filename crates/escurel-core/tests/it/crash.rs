@@ -12,9 +12,18 @@ use crate::support::*;
 const JOB: &str = "CRASH_CHILD_JOB";
 const WRITES: usize = 6;
 
-struct DieAt {
+pub struct DieAt {
     point: String,
     passes: std::sync::atomic::AtomicI64,
+}
+
+impl DieAt {
+    pub fn new(point: &str, passes: i64) -> DieAt {
+        DieAt {
+            point: point.into(),
+            passes: passes.into(),
+        }
+    }
 }
 
 impl Failpoints for DieAt {
@@ -44,10 +53,7 @@ fn child_of_the_crash_test() {
         parts.next().unwrap(),
         parts.next().unwrap(),
     );
-    let die = DieAt {
-        point: point.into(),
-        passes: passes.parse::<i64>().unwrap().into(),
-    };
+    let die = DieAt::new(point, passes.parse().unwrap());
     let env = Env {
         failpoints: Arc::new(die),
         ..Env::system()
@@ -166,10 +172,7 @@ fn child_of_the_change_tests() {
     let [change, point, passes, folder] = job.splitn(4, ' ').collect::<Vec<_>>()[..] else {
         panic!("{job}");
     };
-    let die = DieAt {
-        point: point.into(),
-        passes: passes.parse::<i64>().unwrap().into(),
-    };
+    let die = DieAt::new(point, passes.parse().unwrap());
     let folder = std::path::Path::new(folder);
     let options = OpenOptions {
         env: Env {

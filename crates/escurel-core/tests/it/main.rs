@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod broken;
+mod chat;
 mod crash;
+mod events;
 mod losses;
 mod meaning;
 mod moves;
@@ -13,6 +15,7 @@ mod past;
 mod providers;
 mod reads;
 mod rebuild;
+mod requests;
 mod scenarios;
 mod sessions;
 mod support;

@@ -22,8 +22,7 @@ pub fn later(name: &str) -> Option<Later> {
         | "ESCUREL_ADMIN_ROLE"
         | "ESCUREL_OPERATOR_ROLE"
         | "ESCUREL_GROUPS_CLAIM" => Later::Refused("token verification"),
-        "ESCUREL_WRITE_ACL" | "ESCUREL_EVENT_ACL" => Later::Refused("access rules"),
-        "ESCUREL_WEBHOOK_URL" | "ESCUREL_WEBHOOK_SECRET" => Later::Refused("webhooks"),
+        "ESCUREL_WRITE_ACL" => Later::Refused("access rules"),
         "ESCUREL_PACK_SECRET" => Later::Unused,
         _ => return None,
     })

@@ -39,7 +39,7 @@ a file inside the served folder is never read. Unknown names, in the file or as 
 
 const TAIL: &str = "
 Variables named `ESCUREL_SERVICE_*` and `ESCUREL_PORT*` are ignored: container platforms set them for a service called escurel.
-Settings of verification, access rules and webhooks are refused by this release instead of being ignored.
+Settings of verification and access rules are refused by this release instead of being ignored.
 
 ```toml
 # escurel.toml

@@ -58,6 +58,7 @@ fn names_of_others_are_ignored() {
         ("ESCUREL_PORT_80_TCP_ADDR", "10.0.0.1"),
         ("ESCUREL_EMBEDDING_PROVIDER", "none"),
         ("ESCUREL_AUTONOMY_LINT", "enforce"),
+        ("ESCUREL_EVENT_ACL", "log"),
         ("ESCUREL_OIDC_ISSUER", ""),
         ("PATH", "/bin"),
     ];
@@ -74,6 +75,11 @@ fn what_this_release_cannot_keep_is_refused() {
     refused(
         &[("ESCUREL_AUTONOMY_LINT", "yes")],
         "not off, log or enforce",
+    );
+    refused(&[("ESCUREL_EVENT_ACL", "on")], "not off, log or enforce");
+    refused(
+        &[("ESCUREL_WEBHOOK_URL", "ftp://a.example")],
+        "not an http or https address",
     );
     refused(
         &[("ESCUREL_EMBEDDING_PROVIDER", "word2vec")],

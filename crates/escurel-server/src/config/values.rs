@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use escurel_access::EventAcl;
 use escurel_core::AutonomyLint;
+use escurel_fetch::Url;
 
 /// A type that a setting can have. Every source hands in text.
 pub trait Setting: Sized {
@@ -73,6 +75,18 @@ impl Setting for AutonomyLint {
     }
 }
 
+impl Setting for EventAcl {
+    const KIND: &'static str = "off, log or enforce";
+    fn parse(text: &str) -> Option<EventAcl> {
+        match text {
+            "off" => Some(EventAcl::Off),
+            "log" => Some(EventAcl::Log),
+            "enforce" => Some(EventAcl::Enforce),
+            _ => None,
+        }
+    }
+}
+
 /// A text that is never shown, in no message and no log.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -93,6 +107,14 @@ impl Setting for Secret {
     const KIND: &'static str = "a secret";
     fn parse(text: &str) -> Option<Secret> {
         Some(Secret(text.trim().to_owned()))
+    }
+}
+
+impl Setting for Url {
+    const KIND: &'static str = "an http or https address";
+    fn parse(text: &str) -> Option<Url> {
+        let url = Url::parse(text.trim()).ok()?;
+        matches!(url.scheme(), "http" | "https").then_some(url)
     }
 }
 

@@ -17,10 +17,11 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use escurel_access::Caller;
+use escurel_core::{Captured, Kb};
 use futures_util::StreamExt;
 use futures_util::stream::SplitStream;
 use serde_json::{Map, Value};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
 use tokio::task::JoinHandle;
 
 use crate::Service;
@@ -42,14 +43,23 @@ const SILENCE: Duration = Duration::from_secs(90);
 pub struct Sockets {
     slots: Arc<Semaphore>,
     stop: Stop,
+    /// What is captured, for those who want to be told.
+    events: broadcast::Sender<Captured>,
 }
+
+/// Events that a socket may be behind before it misses some.
+const EVENTS: usize = 1024;
 
 impl Sockets {
     /// They are closed when `stop` says so.
-    pub fn until(stop: Stop) -> Sockets {
+    pub fn of(kb: &Kb, stop: Stop) -> Sockets {
+        let events = broadcast::Sender::new(EVENTS);
+        let told = events.clone();
+        kb.on_event(move |_, captured| drop(told.send(captured.clone())));
         Sockets {
             slots: Arc::new(Semaphore::new(MAX_SOCKETS)),
             stop,
+            events,
         }
     }
 }
@@ -60,6 +70,7 @@ struct Client {
     service: Arc<Service>,
     caller: Arc<Caller>,
     outbox: Arc<Outbox>,
+    events: broadcast::Sender<Captured>,
 }
 
 pub async fn upgrade(
@@ -87,6 +98,7 @@ async fn serve(app: App, socket: WebSocket, _slot: OwnedSemaphorePermit) {
         service: app.service,
         caller: app.caller,
         outbox,
+        events: app.sockets.events.clone(),
     };
     let (mut incoming, reader) = Incoming::of(stream);
     let talk = async {

@@ -28,7 +28,7 @@ fn app() -> App {
         limits,
         caller: Arc::new(Caller::local()),
         guard: Some(Arc::new(guard)),
-        sockets: Sockets::until(Stop::default()),
+        sockets: Sockets::of(&SERVICE.kb, Stop::default()),
     }
 }
 

@@ -8,3 +8,4 @@ mod resources;
 mod support;
 mod tools;
 mod traversal;
+mod webhook;

@@ -3,12 +3,19 @@
 //! [`TOOLS`] is the only list of them; its order is the order of every
 //! derived surface.
 
+mod admin_webhook_deliveries;
+mod append_message;
+mod assign_event;
 mod blame_page;
+mod capture_event;
 mod delete_page;
 mod diff_pages;
 mod edit_page;
 mod expand;
+mod list_events;
+mod list_inbox;
 mod list_instances;
+mod list_messages;
 mod list_skills;
 mod list_snapshots;
 mod move_page;
@@ -48,4 +55,11 @@ pub static TOOLS: &[Entry] = &[
     entry::<page_history::PageHistory>(),
     entry::<diff_pages::DiffPages>(),
     entry::<blame_page::BlamePage>(),
+    entry::<capture_event::CaptureEvent>(),
+    entry::<list_inbox::ListInbox>(),
+    entry::<list_events::ListEvents>(),
+    entry::<assign_event::AssignEvent>(),
+    entry::<append_message::AppendMessage>(),
+    entry::<list_messages::ListMessages>(),
+    entry::<admin_webhook_deliveries::AdminWebhookDeliveries>(),
 ];

@@ -32,7 +32,24 @@ const NAMES: &[&str] = &[
     "page_history",
     "diff_pages",
     "blame_page",
+    "capture_event",
+    "list_inbox",
+    "list_events",
+    "assign_event",
+    "append_message",
+    "list_messages",
+    "admin_webhook_deliveries",
 ];
+
+/// Those that only an administrator sees.
+const ADMIN: &[&str] = &["admin_webhook_deliveries"];
+
+fn scope(name: &str) -> &'static str {
+    match ADMIN.contains(&name) {
+        true => "admin",
+        false => "agent",
+    }
+}
 
 /// Those that move the state on.
 const WRITING: &[&str] = &[
@@ -44,6 +61,9 @@ const WRITING: &[&str] = &[
     "open_session",
     "apply_op",
     "close_session",
+    "capture_event",
+    "assign_event",
+    "append_message",
 ];
 
 fn execution(name: &str) -> &'static str {
@@ -125,7 +145,7 @@ fn entries_have_what_clients_need() {
         );
         let kind = &tool["_meta"]["escurel/execution"];
         assert_eq!(kind, execution(&name), "{name}");
-        assert_eq!(tool["_meta"]["escurel/scope"], "agent", "{name}");
+        assert_eq!(tool["_meta"]["escurel/scope"], scope(&name), "{name}");
         let reads = !WRITING.contains(&name.as_str());
         assert_eq!(tool["annotations"]["readOnlyHint"], reads, "{name}");
         let description = tool["description"].as_str().unwrap();
@@ -184,7 +204,7 @@ fn plain(schema: &Value, at: &str) {
         let said = described || field["items"]["description"].is_string();
         let obvious = matches!(
             name.as_str(),
-            "page_type" | "severity" | "granularity" | "kind" | "state"
+            "page_type" | "severity" | "granularity" | "kind" | "state" | "status"
         );
         assert!(said || obvious, "{at} is not documented");
         plain(field, &at);
@@ -225,7 +245,7 @@ fn openapi_is_a_snapshot_and_has_every_tool() {
         let operation = &document["paths"][format!("/api/tools/{name}")]["post"];
         assert_eq!(operation["operationId"], *name);
         assert_eq!(operation["x-escurel-execution"], execution(name));
-        assert_eq!(operation["x-escurel-scope"], "agent");
+        assert_eq!(operation["x-escurel-scope"], scope(name));
     }
     check_file(expect_file!["expect/openapi.json"], &document);
 }

@@ -234,3 +234,55 @@ fn a_kept_search_is_sent_again_when_its_answer_changes() {
 fn called(server: &Server, tool: &str, arguments: Value) -> Value {
     call(&server.address, tool, arguments)["structuredContent"].clone()
 }
+
+#[test]
+fn events_are_told_as_they_come_and_again_to_who_was_away() {
+    let place = Place::new();
+    let server = Server::start(&place, &[place.vault()]);
+    server.wait_ready();
+    let capture = |id: &str| {
+        called(
+            &server,
+            "capture_event",
+            json!({"event_id": id, "title": id}),
+        )
+    };
+    let mut socket = connect(&server);
+    let hello = json!({"type": "hello", "presence_only": true});
+    send(&mut socket, &hello);
+    let follow = json!({"type": "event_subscribe", "subscription_id": "in"});
+    send(&mut socket, &follow);
+    let ack = next(&mut socket);
+    assert_eq!(
+        ack,
+        json!({"type": "event_subscribe_ack", "subscription_id": "in"})
+    );
+    let stored = capture("a1");
+    let told = next(&mut socket);
+    assert_eq!(
+        told,
+        json!({"type": "event", "subscription_id": "in", "event": stored})
+    );
+    drop(socket);
+    capture("a2");
+    capture("a3");
+    capture("a3");
+    called(
+        &server,
+        "assign_event",
+        json!({"event_id": "a2", "instance_page_id": "acme.md"}),
+    );
+    let mut socket = connect(&server);
+    send(&mut socket, &hello);
+    let resume =
+        json!({"type": "event_subscribe", "subscription_id": "in", "since_event_id": "a1"});
+    send(&mut socket, &resume);
+    assert_eq!(next(&mut socket)["type"], "event_subscribe_ack");
+    let replayed = next(&mut socket);
+    assert!(
+        replayed["replayed"] == true && replayed["event"]["event_id"] == "a3",
+        "{replayed}"
+    );
+    capture("a4");
+    assert_eq!(next(&mut socket)["event"]["event_id"], "a4", "told once");
+}
