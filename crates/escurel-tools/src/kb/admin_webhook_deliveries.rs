@@ -123,6 +123,6 @@ fn table(answer: &Value) -> Table {
     let table = Table::of(answer, "/deliveries", &columns).counted("delivery", "deliveries");
     match answer["configured"] == true {
         true => table,
-        false => table.note("no webhook is configured: ESCUREL_WEBHOOK_URL".to_owned()),
+        false => table.note("no webhook is configured: ESCUREL_WEBHOOK_URL"),
     }
 }
