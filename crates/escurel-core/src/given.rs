@@ -17,6 +17,8 @@ use crate::{Code, Refusal, Result};
 const MOST_TEXT: usize = 1 << 20;
 /// Bytes of provenance or metadata, as JSON.
 const MOST_JSON: usize = 64 << 10;
+/// Of lists and objects in each other.
+const MOST_LEVELS: usize = 32;
 /// Characters of an id.
 pub(crate) const MOST_ID: usize = 128;
 /// Characters of what fits a line.
@@ -101,11 +103,25 @@ pub(crate) fn check_text(name: &str, text: Option<&str>) -> Result<()> {
 pub(crate) fn check_json(name: &str, map: Option<&Map<String, Value>>) -> Result<()> {
     let Some(map) = map else { return Ok(()) };
     match serde_json::to_vec(map) {
-        Ok(text) if text.len() <= MOST_JSON => Ok(()),
+        Ok(text) if text.len() > MOST_JSON => Err(bad(
+            name,
+            format!("{name}: {} bytes as JSON; at most {MOST_JSON}.", text.len()),
+        )),
+        Ok(_) if map.values().all(|value| fits(value, MOST_LEVELS)) => Ok(()),
         _ => Err(bad(
             name,
-            format!("{name}: at most {MOST_JSON} bytes of JSON."),
+            format!("{name}: at most {MOST_LEVELS} levels of lists and objects."),
         )),
+    }
+}
+
+/// What is nested deeper than parsers go could be kept and never be read again.
+fn fits(value: &Value, levels: usize) -> bool {
+    let inner = |value| levels > 0 && fits(value, levels - 1);
+    match value {
+        Value::Array(items) => items.iter().all(inner),
+        Value::Object(map) => map.values().all(inner),
+        _ => true,
     }
 }
 

@@ -522,6 +522,8 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
     if saved.is_some() {
         progress.complete();
     }
+    // An index that lacks them saves them soon, whether or not anything changes.
+    let tables_saved = tables.seq() >= seq;
     let state = LaneState::new(dir, seq, tables);
     let text = Arc::new(text);
     let view = View::new(&state, text.snapshot());
@@ -531,7 +533,7 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
         view: ArcSwap::from_pointee(view),
         lane: Lane::new(state),
         deletions: Deletions::default(),
-        signals: Signals::new(saved),
+        signals: Signals::new(saved.filter(|_| tables_saved)),
         page_locks: PageLocks::default(),
         sessions: Sessions::default(),
         lately: Lately::default(),

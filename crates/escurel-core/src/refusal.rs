@@ -114,7 +114,7 @@ codes! {
         "The idempotency key was used for a call with other arguments."
         "Use a new key for a new call.";
     RequestInterrupted "request_interrupted" Caller 409
-        "The call was carried out, but its answer was lost in a crash."
+        "What the call wrote was recorded, but its answer was lost in a crash or a failure."
         "Do not repeat it; read what the message names.";
     DuplicateId "duplicate_id" Caller 409
         "Several files claim the same skill and id."

@@ -16,7 +16,7 @@ use crate::given::note;
 use crate::kb::Core;
 use crate::lane::Work;
 use crate::tables::{DIGEST, KEY, REMEMBERED, RequestRow};
-use crate::{Code, Refusal, Result};
+use crate::{Audience, Code, Refusal, Result};
 
 /// A call that may come again.
 pub struct Request<'a> {
@@ -46,8 +46,8 @@ impl Core {
     /// carried out once. What was refused is not remembered.
     ///
     /// # Errors
-    /// `idempotency_conflict`: the key was used with other arguments; `request_interrupted`: it was
-    /// carried out and the answer is lost; `content_erased`; those of `act`.
+    /// `idempotency_conflict`: the key was used with other arguments; `request_interrupted`: it
+    /// was recorded and the answer is lost; `content_erased`; those of `act`.
     pub fn once(
         &self,
         caller: &Caller,
@@ -65,6 +65,10 @@ impl Core {
         let written = stamping.end();
         let answer = match &outcome {
             Ok(done) if done.wrote => Some(done.answer.as_bytes().into()),
+            // It was recorded and something failed: it may be in effect.
+            Err(refusal) if written && refusal.code.audience() != Audience::Caller => {
+                return Err(refusal.clone());
+            }
             // It was recorded and then refused: the key is free again.
             _ if written => None,
             _ => return outcome.map(|done| done.answer),
@@ -89,7 +93,7 @@ impl Core {
         }
         let Some(answer) = row.answer() else {
             let why = format!(
-                "The call was carried out ({}), and its answer was lost in a crash.",
+                "What the call wrote was recorded ({}), and its answer was lost.",
                 row.wrote
             );
             return refuse(Code::RequestInterrupted, why);

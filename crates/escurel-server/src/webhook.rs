@@ -290,7 +290,30 @@ fn signature(secret: &Secret, body: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Setting;
+    use crate::config::{Setting, Sources};
+
+    #[test]
+    fn settings_make_a_sink_and_show_no_secret() {
+        let load = |pairs: &[(&str, &str)]| {
+            let pairs = pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+            let sources = Sources {
+                env: pairs.collect(),
+                ..Sources::default()
+            };
+            Config::load(&sources).unwrap()
+        };
+        assert!(Sink::of(&load(&[("ESCUREL_WEBHOOK_SECRET", "hush")])).is_none());
+        let config = load(&[
+            ("ESCUREL_WEBHOOK_URL", "https://runner.example/hook"),
+            ("ESCUREL_WEBHOOK_SECRET", "hush"),
+        ]);
+        assert!(!format!("{config:?}").contains("hush"));
+        let sink = Sink::of(&config).unwrap();
+        assert_eq!(sink.url.as_str(), "https://runner.example/hook");
+        assert_eq!(sink.secret.unwrap().reveal(), "hush");
+    }
 
     /// Test case 2 of RFC 4231.
     #[test]

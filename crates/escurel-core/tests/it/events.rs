@@ -85,6 +85,12 @@ fn an_event_is_stored_as_it_was_given_and_stamped() {
     verify_clean(&kb);
 }
 
+fn nested(levels: usize) -> serde_json::Value {
+    (0..levels).fold(serde_json::Value::Null, |inner, _| {
+        serde_json::json!([inner])
+    })
+}
+
 #[test]
 fn what_cannot_be_kept_is_refused_by_name() {
     let kb = Kb::in_memory(&[]);
@@ -123,9 +129,22 @@ fn what_cannot_be_kept_is_refused_by_name() {
             },
             "provenance",
         ),
+        (
+            NewEvent {
+                provenance: Some([("a".to_owned(), nested(40))].into_iter().collect()),
+                ..new("a")
+            },
+            "provenance",
+        ),
     ] {
         refused(event, bad, at);
     }
+    let deepest = NewEvent {
+        provenance: Some([("a".to_owned(), nested(30))].into_iter().collect()),
+        ..new("deep")
+    };
+    let deep = capture(&kb, &deepest);
+    assert_eq!(kb.event(&me(), "deep").unwrap(), deep);
     let nowhere = NewEvent {
         instance_page_id: Some("[[nobody::none]]".into()),
         ..new("a")
@@ -136,7 +155,7 @@ fn what_cannot_be_kept_is_refused_by_name() {
         ..new(&"ü".repeat(128))
     };
     capture(&kb, &largest);
-    assert_eq!(inbox(&kb, &me()).len(), 1);
+    assert_eq!(inbox(&kb, &me()).len(), 2);
     for limit in [0, 501] {
         let refusal = kb.list_inbox(&me(), limit, None).unwrap_err();
         assert_eq!(refusal.code, bad);
@@ -326,6 +345,7 @@ fn events_survive_restarts_and_the_loss_of_their_table() {
             Box::new(|| std::fs::remove_dir_all(vault.index()).unwrap()),
         ),
     ];
+    let saves = || table.exists();
     for (what, damage) in damages {
         damage();
         let kb = vault.open();
@@ -333,6 +353,7 @@ fn events_survive_restarts_and_the_loss_of_their_table() {
         assert_eq!(history(&kb, "a.md"), expected.1, "{what}");
         verify_clean(&kb);
         kb.close();
+        assert!(saves(), "{what}: the next start reads less");
     }
     // A table that is older than the journal.
     let kb = vault.open();

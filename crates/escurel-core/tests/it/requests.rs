@@ -107,17 +107,30 @@ fn what_was_refused_is_tried_again() {
         })
     };
     assert_eq!(kb.once(&me(), &request, yes).unwrap(), "{}");
-    // A write that was recorded and then refused leaves its key free.
+    // A write that was recorded and then refused leaves its key free; one that failed does not.
     let request = Request {
         key: "f",
         ..request
     };
-    let half = || {
-        kb.capture_event(&me(), &NewEvent::default())?;
-        Err(Refusal::new(Code::Io, "The disk fails."))
+    let half = |code| {
+        let kb = &kb;
+        move || {
+            kb.capture_event(&me(), &NewEvent::default())?;
+            Err(Refusal::new(code, "Half."))
+        }
     };
-    assert_eq!(kb.once(&me(), &request, half).unwrap_err().code, Code::Io);
+    let refused = kb.once(&me(), &request, half(Code::Conflict));
+    assert_eq!(refused.unwrap_err().code, Code::Conflict);
     assert_eq!(kb.once(&me(), &request, yes).unwrap(), "{}");
+    let request = Request {
+        key: "g",
+        ..request
+    };
+    let failed = kb.once(&me(), &request, half(Code::Io));
+    assert_eq!(failed.unwrap_err().code, Code::Io);
+    let again = kb.once(&me(), &request, yes).unwrap_err();
+    assert_eq!(again.code, Code::RequestInterrupted);
+    assert!(again.message.contains("was captured"), "{again}");
     verify_clean(&kb);
 }
 

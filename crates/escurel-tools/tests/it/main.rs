@@ -6,6 +6,7 @@ mod answers;
 mod calls;
 mod conform;
 mod docs;
+mod events;
 mod once;
 mod surface;
 mod teaching;
