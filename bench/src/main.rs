@@ -16,6 +16,7 @@ mod rng;
 mod server;
 mod stats;
 mod words;
+mod writes;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -130,6 +131,16 @@ async fn measure(cli: &Cli, binary: &Path) -> Result<()> {
     match ops::edits(&server, &folder).await {
         Ok(latency) => report.edit_to_search = latency,
         Err(error) => report.failed("edit on disk to search", &error),
+    }
+    println!("\n{}", writes::HEAD);
+    match writes::measure(&server, &folder, Duration::from_secs_f64(cli.seconds)).await {
+        Ok(writes) => {
+            writes
+                .iter()
+                .for_each(|write| println!("{}", writes::line(write)));
+            report.writes = writes;
+        }
+        Err(error) => report.failed("durable writes", &error),
     }
     report.primed = primed;
     report.finish(start, &corpus, &folder);

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::busy::{self, Busy};
 use crate::corpus::Corpus;
 use crate::stats::Latency;
+use crate::writes::Write;
 
 #[derive(Serialize)]
 pub struct Figure {
@@ -45,6 +46,7 @@ pub struct Report {
     pub primed: bool,
     pub ops: Vec<Figure>,
     pub busy: Vec<Busy>,
+    pub writes: Vec<Write>,
     pub edit_to_search: Latency,
     pub rss_start: u64,
     pub rss_after_mixed: u64,

@@ -287,6 +287,17 @@ mod tests {
     }
 
     #[test]
+    fn a_new_line_stays_whole_beside_what_is_typed_where_it_comes_in() {
+        let (one, _) = pair("head\n<out 7>\nrest\n");
+        let base = one.here();
+        type_at(&one, 11, 6, "typed 🛶 ");
+        let text = "head\n<out 21>\n<out 7>\nrest\n";
+        let outside = one.rewrite_at(&base, text, 99).unwrap();
+        assert_eq!(one.text_at(&outside.point).unwrap(), text);
+        assert_eq!(one.text(), "head\n<out 21>\n<typed 🛶 out 7>\nrest\n");
+    }
+
+    #[test]
     fn what_is_no_update_of_the_text_is_refused() {
         let (one, other) = pair("text");
         let first = type_at(&other, 12, 0, "a");

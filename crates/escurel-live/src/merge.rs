@@ -7,15 +7,18 @@
 //! pieces that nobody wrote together.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use diffy::{ConflictStyle, MergeOptions};
-use loro::{ExportMode, LoroDoc, LoroError, LoroText, UpdateOptions};
+use loro::{ExportMode, LoroDoc, LoroError, LoroText};
+use similar::{Algorithm, DiffTag, capture_diff_slices, capture_diff_slices_deadline};
 
 use crate::document::TEXT;
 
-/// A difference letter by letter may cost the square of a text's length; after so many
-/// milliseconds lines are compared.
-const PATIENCE_MS: f64 = 100.0;
+/// After so long the rest of two texts counts as different.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// A difference letter by letter may cost the product of two lengths.
+const AFFORDABLE: usize = 4_000_000;
 
 /// Both changes to `base`, if no line was changed by both in different ways.
 pub fn merge_lines(base: &str, ours: &str, theirs: &str) -> Option<String> {
@@ -156,17 +159,55 @@ fn branch(whole: &[u8], peer: u64, text: &str) -> Result<LoroDoc, LoroError> {
     Ok(doc)
 }
 
-/// Makes `body` say `text` with as few changes as can be found in bounded time.
+/// Makes `body` say `text`: lines that are new come in whole, so that what somebody types beside
+/// them does not end up within them; lines that were changed are changed letter by letter.
 pub(crate) fn rewrite(body: &LoroText, text: &str) -> Result<(), LoroError> {
-    let options = UpdateOptions {
-        timeout_ms: Some(PATIENCE_MS),
-        use_refined_diff: true,
-    };
-    if body.update(text, options).is_err() {
-        let by_lines = body.update_by_line(text, UpdateOptions::default());
-        by_lines.map_err(|_| LoroError::internal("a difference by lines took too long"))?;
+    let old = body.to_string();
+    let (before, after) = (lines(&old), lines(text));
+    let mut starts = vec![0];
+    for line in &before {
+        starts.push(starts[starts.len() - 1] + line.chars().count());
+    }
+    let deadline = Some(Instant::now() + PATIENCE);
+    let ops = capture_diff_slices_deadline(Algorithm::Myers, &before, &after, deadline);
+    // From the end, so that what is in front keeps its place.
+    for op in ops.iter().rev() {
+        let (tag, was, is) = op.as_tag_tuple();
+        let (at, until) = (starts[was.start], starts[was.end]);
+        let new = after[is].concat();
+        match tag {
+            DiffTag::Equal => {}
+            DiffTag::Delete => body.delete(at, until - at)?,
+            DiffTag::Insert => body.insert(at, &new)?,
+            DiffTag::Replace => respell(body, at, &before[was].concat(), &new)?,
+        }
     }
     Ok(())
+}
+
+/// Changes `old`, which stands at `at`, into `new`, letter by letter as long as that is affordable.
+fn respell(body: &LoroText, at: usize, old: &str, new: &str) -> Result<(), LoroError> {
+    let [old, new]: [Vec<char>; 2] = [old, new].map(|text| text.chars().collect());
+    if old.len().saturating_mul(new.len()) > AFFORDABLE {
+        body.delete(at, old.len())?;
+        return body.insert(at, &new.iter().collect::<String>());
+    }
+    for op in capture_diff_slices(Algorithm::Myers, &old, &new)
+        .iter()
+        .rev()
+    {
+        let (tag, was, is) = op.as_tag_tuple();
+        if tag == DiffTag::Equal {
+            continue;
+        }
+        body.delete(at + was.start, was.len())?;
+        body.insert(at + was.start, &new[is].iter().collect::<String>())?;
+    }
+    Ok(())
+}
+
+fn lines(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
 }
 
 fn encode(error: loro::LoroEncodeError) -> LoroError {
