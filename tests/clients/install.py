@@ -34,9 +34,9 @@ def python_env(cache, requirements):
     return str(python)
 
 
-def node_env(cache):
-    """The node program and a folder in which the JavaScript clients can run."""
-    lock = (HERE / "package-lock.json").read_bytes()
+def node_env(cache, here=HERE, oldest=22):
+    """The node program and a folder in which the JavaScript clients of `here` can run."""
+    lock = (here / "package-lock.json").read_bytes()
     home = home_for(cache, "node", lock)
     if not (home / MARKER).exists():
         npm = shutil.which("npm")
@@ -44,27 +44,27 @@ def node_env(cache):
             raise Absent("npm is not installed")
         begin(home)
         for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, home / name)
+            shutil.copy(here / name, home / name)
         flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
         # Not `ci`: it refuses a lock file in which an optional package for
         # another system could not be recorded.
         run([npm, "install", *flags], "the npm packages", cwd=home)
         (home / MARKER).touch()
-    for script in [*HERE.glob("*.mjs"), *HERE.glob("*.json")]:
+    for script in [*here.glob("*.mjs"), *here.glob("*.json")]:
         shutil.copy(script, home / script.name)
-    return node_program(home), home
+    return node_program(home, oldest), home
 
 
-def node_program(home):
+def node_program(home, oldest):
     """The one that came with the packages, else a recent one of the machine."""
     for own in home.glob("node_modules/node-*/bin/node"):
         return str(own)
     node = shutil.which("node")
     if node:
         version = subprocess.run([node, "--version"], capture_output=True, text=True).stdout
-        if int(version.strip().lstrip("v").split(".")[0] or 0) >= 22:
+        if int(version.strip().lstrip("v").split(".")[0] or 0) >= oldest:
             return node
-    raise Absent("node 22 or newer is not installed")
+    raise Absent(f"node {oldest} or newer is not installed")
 
 
 def home_for(cache, kind, content):
