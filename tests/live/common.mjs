@@ -305,7 +305,8 @@ export async function main(body) {
     await body({ server, seed, rounds, dice: new Dice(seed), report });
     if (server.process) await server.stop();
   } catch (error) {
-    console.error(error.stack);
+    // Loro throws texts as well.
+    console.error(error.stack ?? error);
     code = 1;
   }
   if (server.process?.exitCode === null && server.process.signalCode === null) await server.kill();

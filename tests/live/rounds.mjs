@@ -110,6 +110,7 @@ await main(async ({ server, rounds, dice, seed, report }) => {
       }
       must(!ann.text().includes("\ufffd"), "half a character");
     } catch (error) {
+      if (typeof error === "string") throw new Error(`round ${round} of seed ${seed}: ${error}`);
       error.message = `round ${round} of seed ${seed}: ${error.message}\ntext: ${JSON.stringify(ann.text())}`;
       throw error;
     }

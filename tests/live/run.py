@@ -21,7 +21,7 @@ import install  # noqa: E402
 
 STRICT = os.environ.get("CI") in ("true", "1")
 OLDEST_NODE = 20
-SCRIPTS = ("boundaries", "lineage", "kill", "rounds")
+SCRIPTS = ("boundaries", "lineage", "kill", "listener", "hostile", "rounds")
 CHECK_SECONDS = 1800
 
 
