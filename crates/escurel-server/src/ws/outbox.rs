@@ -142,10 +142,11 @@ async fn write(
     mut receiver: mpsc::Receiver<Message>,
     mut sink: SplitSink<WebSocket, Message>,
 ) {
+    let mut pings = tokio::time::interval(PING);
     loop {
         let message = tokio::select! {
             message = receiver.recv() => message,
-            () = tokio::time::sleep(PING) => Some(Message::Ping(Default::default())),
+            _ = pings.tick() => Some(Message::Ping(Default::default())),
         };
         let Some(message) = message else { break };
         let last = matches!(message, Message::Close(_));
