@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -145,6 +146,9 @@ def options():
 
 def main():
     chosen = options()
+    # Also when it was started in the background.
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, signal.default_int_handler)
     live = live_editors(chosen)
     home = pathlib.Path(tempfile.mkdtemp(prefix="escurel-crash-"))
     loop, ended = None, "LOSS"
