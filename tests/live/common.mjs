@@ -9,7 +9,7 @@ import { LoroDoc, VersionVector } from "loro-crdt";
 import WebSocket from "ws";
 
 export const PATIENCE = 30_000;
-/** What run.py wants: binary, scratch, seed, rounds. */
+/** What run.py wants: binary, editor, scratch, seed, rounds. */
 export const wanted = () => JSON.parse(process.argv[2]);
 export const sleep = (ms) => new Promise((go) => setTimeout(go, ms));
 export const b64 = (bytes) => Buffer.from(bytes).toString("base64");
@@ -59,8 +59,27 @@ export class Dice {
   }
 }
 
-export class Server {
+/** A server that somebody else started. */
+export class Remote {
+  constructor(address) {
+    this.address = address;
+  }
+
+  async call(tool, args) {
+    const answer = await fetch(`http://${this.address}/api/tools/${tool}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(args),
+    });
+    const result = await answer.json();
+    if (!answer.ok) throw Object.assign(new Error(`${tool}: ${answer.status} ${JSON.stringify(result)}`), { result });
+    return result;
+  }
+}
+
+export class Server extends Remote {
   constructor(binary, home) {
+    super();
     this.binary = binary;
     this.home = home;
     this.vault = path.join(home, "vault");
@@ -117,17 +136,6 @@ export class Server {
     return fs.readFileSync(path.join(this.home, "server.log"), "utf8").slice(-2000);
   }
 
-  async call(tool, args) {
-    const answer = await fetch(`http://${this.address}/api/tools/${tool}`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(args),
-    });
-    const result = await answer.json();
-    if (!answer.ok) throw Object.assign(new Error(`${tool}: ${answer.status} ${JSON.stringify(result)}`), { result });
-    return result;
-  }
-
   /** Memory in MB, now and at most since `forgetPeak`; null where there is no /proc. */
   memory() {
     try {
@@ -150,13 +158,13 @@ export class Server {
 
 /** One replica of a page and its socket. */
 export class Client {
-  constructor(server, { content = false, peer } = {}) {
-    Object.assign(this, { server, content, peer, unacked: [], acks: [], hears: [], errors: [], frames: [] });
+  constructor(server, { content = false, peer, autosave = false } = {}) {
+    Object.assign(this, { server, content, peer, autosave, unacked: [], acks: [], hears: [], errors: [], frames: [] });
     this.sentAt = new Map();
   }
 
   async open(page_id) {
-    const opened = await this.server.call("open_session", { page_id });
+    const opened = await this.server.call("open_session", { page_id, autosave: this.autosave });
     this.session = opened.session;
     this.lineage = opened.lineage;
     this.doc = new LoroDoc();
@@ -267,9 +275,11 @@ export async function quiet(clients, ms = PATIENCE) {
   const state = () =>
     clients.map((c) => `${c.unacked.length} unacknowledged, awaits ${c.awaited ?? "nothing"}, closed ${c.closed}, ${c.version()}, errors ${JSON.stringify(c.errors)}`);
   await until(
-    () =>
-      clients.every((c) => c.unacked.length === 0 && !c.awaited) &&
-      others.every((c) => c.version() === first.version()),
+    async () => {
+      if (!clients.every((c) => c.refresh || (c.unacked.length === 0 && !c.awaited))) return false;
+      await Promise.all(clients.map((c) => c.refresh?.()));
+      return clients.every((c) => c.unacked.length === 0) && others.every((c) => c.version() === first.version());
+    },
     () => `not quiet: ${state().join(" | ")}`,
     ms,
   );
@@ -297,12 +307,12 @@ export function starts(text, from = 0) {
 
 /** Runs a script's checks on a server of its own. */
 export async function main(body) {
-  const { binary, scratch, seed, rounds } = wanted();
+  const { binary, editor, scratch, seed, rounds } = wanted();
   const server = new Server(binary, scratch);
   const report = (line) => console.log(line);
   let code = 0;
   try {
-    await body({ server, seed, rounds, dice: new Dice(seed), report });
+    await body({ server, editor, seed, rounds, dice: new Dice(seed), report });
     if (server.process) await server.stop();
   } catch (error) {
     // Loro throws texts as well.

@@ -1,8 +1,9 @@
-// Two replicas and edits on disk; after each round all have the same text.
+// Two replicas here, one in Rust, and edits on disk; after each round all have the same text.
 
 import fs from "node:fs";
 import { performance } from "node:perf_hooks";
 import { Client, equal, main, must, quiet, sleep, spread, starts } from "./common.mjs";
+import { Editor } from "./editor.mjs";
 
 const PIECES = ["a", "word ", "\n", "\n\n", "- item\n", "🛶", "👨‍👩‍👧", "🇩🇪", "e\u0301", "o\u0308\u0323", "漢字", "かな", "한국", "ß", "𝒳", "\u200d", "**"];
 const LONG = 5000;
@@ -62,13 +63,15 @@ function editFile(file, dice, number) {
   return token;
 }
 
-await main(async ({ server, rounds, dice, seed, report }) => {
+await main(async ({ server, editor, rounds, dice, seed, report }) => {
   const file = server.file("plan.md");
   fs.writeFileSync(file, START);
   await server.start();
   const ann = await new Client(server, { peer: 11n }).open("plan.md");
   const bob = await new Client(server, { peer: 12n, content: true }).open("plan.md");
   const both = [ann, bob];
+  const rust = await new Editor(editor).open(server, "plan.md");
+  const all = [...both, rust];
   for (const [one, other] of [[ann, bob], [bob, ann]]) {
     one.measured = true;
     one.hearsOf = other;
@@ -82,6 +85,9 @@ await main(async ({ server, rounds, dice, seed, report }) => {
       const turns = 1 + dice.below(6);
       const when = dice.below(turns);
       let wrote = 0;
+      const typing = rust.edit(dice.below(2 ** 32), 1 + dice.below(4));
+      // Told when it is awaited.
+      typing.catch(() => {});
       for (let turn = 0; turn < turns; turn++) {
         if (writesFile && turn === when) {
           // Commits happen only between rounds, so nothing is written meanwhile.
@@ -94,7 +100,8 @@ await main(async ({ server, rounds, dice, seed, report }) => {
         else editBody(client, dice);
         if (dice.next() < 0.5) await sleep(dice.below(4));
       }
-      await quiet(both);
+      await typing;
+      await quiet(all);
       if (wrote) waits.push(performance.now() - wrote);
       if (round % 50 === 0) {
         const shown = await server.call("expand", { page_id: "plan.md" });
@@ -104,7 +111,7 @@ await main(async ({ server, rounds, dice, seed, report }) => {
         const { session } = await server.call("open_session", { page_id: "plan.md" });
         const closed = await server.call("close_session", { session, commit: true });
         must(closed.ok, `not committed: ${JSON.stringify(closed)}`);
-        await quiet(both);
+        await quiet(all);
         equal(fs.readFileSync(file, "utf8"), ann.text(), "committed file and replicas");
         commits++;
       }
@@ -115,11 +122,12 @@ await main(async ({ server, rounds, dice, seed, report }) => {
       throw error;
     }
   }
+  rust.end();
   const seconds = (performance.now() - begun) / 1000;
   await ann.close(true);
   await bob.close(true);
   equal(fs.readFileSync(file, "utf8"), ann.text(), "file and replicas at the end");
-  report(`${rounds} rounds, ${(rounds / seconds).toFixed(1)} rounds/s, ${onDisk} edits on disk, ${commits} commits, seed ${seed}`);
+  report(`${rounds} rounds with ${all.length} replicas, ${(rounds / seconds).toFixed(1)} rounds/s, ${onDisk} edits on disk, ${commits} commits, seed ${seed}`);
   report(`op to op_ack ${spread([...ann.acks, ...bob.acks])}, op to peer_op ${spread([...ann.hears, ...bob.hears])}`);
   report(`edit on disk until all replicas are equal ${spread(waits)}`);
 });

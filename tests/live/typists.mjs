@@ -1,19 +1,9 @@
 // Two who type all the time, in a thread of their own: how long others' misuse makes them wait.
 
 import { parentPort, workerData } from "node:worker_threads";
-import { Client, quiet, sleep } from "./common.mjs";
+import { Client, quiet, Remote, sleep } from "./common.mjs";
 
-const server = {
-  address: workerData.address,
-  async call(tool, args) {
-    const answer = await fetch(`http://${this.address}/api/tools/${tool}`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(args),
-    });
-    return answer.json();
-  },
-};
+const server = new Remote(workerData.address);
 const ann = await new Client(server).open(workerData.page);
 const bob = await new Client(server).open(workerData.page);
 ann.measured = true;

@@ -34,9 +34,9 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Run every check: format, lints, tests, licences, then real clients.
+    /// Run every check: format, lints, licences, tests, then real clients, live editing and kills.
     Test {
-        /// Run only the tests and client checks whose name contains this.
+        /// Run only the tests, client checks and live scripts whose name contains this.
         filter: Option<String>,
     },
     /// Run the quick checks alone: format and lints.

@@ -13,7 +13,10 @@ use crate::duckdb;
 use crate::places::Places;
 use crate::tally::{Count, Outcome, Tally};
 
-/// All checks, or with a filter only the tests and clients it names.
+/// Kills of the server in the crash loop; more of them are a command of its own.
+const KILLS: &str = "10";
+
+/// All checks, or with a filter only the tests, clients and live scripts it names.
 pub fn test(places: &Places, filter: Option<&str>) -> Result<ExitCode> {
     let mut tally = Tally::default();
     duckdb::setup(places)?;
@@ -25,6 +28,10 @@ pub fn test(places: &Places, filter: Option<&str>) -> Result<ExitCode> {
     tally.step("tests", || tests(places, filter));
     if tally.step("build", || build(places)) {
         tally.step("clients", || clients(places, filter));
+        tally.step("live", || live(places, filter));
+        if filter.is_none_or(|filter| "crash-loop".contains(filter)) {
+            tally.step("crash-loop", || crash_loop(places));
+        }
     }
     Ok(tally.finish())
 }
@@ -76,19 +83,46 @@ fn tests(places: &Places, filter: Option<&str>) -> Result<Outcome> {
     Ok(Outcome::Counted(count.with_exit(status.success())))
 }
 
-/// The binary as it is shipped.
+/// The binary as it is shipped, and an editor that types into its pages.
 fn build(places: &Places) -> Result<Outcome> {
-    one(&mut cmd::build(places, &["escurel"]))
+    one(&mut cmd::build(places, &["escurel", "escurel-live-client"]))
 }
 
 fn clients(places: &Places, filter: Option<&str>) -> Result<Outcome> {
-    let Some(python) = ["python3", "python"].into_iter().find(|p| cmd::exists(p)) else {
+    match script(places, "tests/clients/run.py") {
+        Some(run) => filtered(run, filter),
+        None => absent("python3 is not installed"),
+    }
+}
+
+/// What is quick of live editing.
+fn live(places: &Places, filter: Option<&str>) -> Result<Outcome> {
+    let Some(mut run) = script(places, "tests/live/run.py") else {
         return absent("python3 is not installed");
     };
+    run.arg("--quick");
+    filtered(run, filter)
+}
+
+fn crash_loop(places: &Places) -> Result<Outcome> {
+    match script(places, "tests/crash-loop/run.py") {
+        Some(mut run) => one(run.args(["--times", KILLS])),
+        None => absent("python3 is not installed"),
+    }
+}
+
+/// A script that drives the binary; none where there is no Python.
+fn script(places: &Places, path: &str) -> Option<Command> {
+    let python = ["python3", "python"].into_iter().find(|p| cmd::exists(p))?;
     let mut run = Command::new(python);
-    run.arg(places.root.join("tests/clients/run.py"));
+    run.arg(places.root.join(path));
     run.arg("--binary").arg(places.binary());
     run.arg("--cache").arg(places.cache.join("clients"));
+    Some(run)
+}
+
+/// Runs a script that counts its checks, all of them or those that the filter names.
+fn filtered(mut run: Command, filter: Option<&str>) -> Result<Outcome> {
     if let Some(filter) = filter {
         run.arg("--filter").arg(filter);
     }

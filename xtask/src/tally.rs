@@ -31,12 +31,15 @@ impl Count {
         }
     }
 
-    /// Adds the numbers of a closing line: cargo's `test result: …` or a plain
-    /// `N passed, N failed, N skipped`. Any other line adds nothing.
+    /// Adds the numbers of a closing line: cargo's `test result: …` or, of one of
+    /// our own, `clients: N passed, N failed, N skipped`. Any other line adds nothing.
     pub fn add_line(&mut self, line: &str) {
         let numbers = match line.strip_prefix("test result: ") {
             Some(rest) => rest.split_once(". ").map_or("", |(_, numbers)| numbers),
-            None => line.strip_prefix("clients: ").unwrap_or(""),
+            None => ["clients: ", "live: "]
+                .iter()
+                .find_map(|name| line.strip_prefix(name))
+                .unwrap_or(""),
         };
         for part in numbers.split([';', ',']) {
             let Some((number, what)) = part.trim().split_once(' ') else {
@@ -191,6 +194,7 @@ mod tests {
             0,
         );
         check("clients: 9 passed, 1 failed, 2 skipped", 9, 1, 2);
+        check("live: 4 passed, 0 failed, 0 skipped", 4, 0, 0);
     }
 
     #[test]

@@ -362,6 +362,9 @@ impl Inner {
             .build();
         let writer: IndexWriter = self.index.writer_with_options(options)?;
         writer.set_merge_policy(Box::new(NoMergePolicy));
+        // What a commit left behind that did not come to its end: files named after operations
+        // whose numbers are given once more, and which are never written over.
+        writer.garbage_collect_files().wait()?;
         Ok(writer)
     }
 
