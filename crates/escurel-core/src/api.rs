@@ -455,6 +455,15 @@ pub struct UpdateRequest {
     pub dry_run: bool,
 }
 
+/// What became smaller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compaction {
+    /// Changes of live pages that are no longer kept one by one.
+    pub ops: u64,
+    /// Disk space that is free now.
+    pub bytes: u64,
+}
+
 /// What is to be removed for good.
 #[derive(Clone, Debug)]
 pub enum EraseTarget {

@@ -9,7 +9,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use escurel_access::Caller;
 use escurel_store::{Draft, Kind, ObjectId, Record, Uid};
-use serde_json::Value;
 
 use crate::api::{EraseRequest, EraseTarget, ErasedAnswer, PageName};
 use crate::facts::Parsed;
@@ -42,11 +41,9 @@ impl Selection {
         }
         let named = |field| text(record, field).map(str::to_owned);
         let page = named("page").and_then(|uid| uid.parse().ok());
-        let versions = record.note.get("versions").and_then(Value::as_array);
-        let versions = versions.into_iter().flatten().filter_map(Value::as_u64);
         let page = page.map(|uid| Selection::Page {
             uid,
-            versions: versions.collect(),
+            versions: named("versions").map_or_else(BTreeSet::new, |list| numbers(&list)),
         });
         page.or_else(|| named("event_id").map(Selection::Event))
             .or_else(|| named("chat_group_id").map(Selection::Chat))
@@ -64,7 +61,8 @@ impl Selection {
         if let Selection::Page { versions, .. } = self
             && !versions.is_empty()
         {
-            note.insert("versions".to_owned(), versions.iter().copied().collect());
+            let list: Vec<String> = versions.iter().map(u64::to_string).collect();
+            note.insert("versions".to_owned(), list.join(" ").into());
         }
         Draft {
             note,
@@ -102,6 +100,11 @@ impl Selection {
             Selection::Event(_) | Selection::Chat(_) => self.takes(record),
         }
     }
+}
+
+/// Version numbers as the record has them.
+fn numbers(list: &str) -> BTreeSet<u64> {
+    list.split(' ').filter_map(|n| n.parse().ok()).collect()
 }
 
 /// What a selection comes to.

@@ -1,15 +1,18 @@
 //! What goes on behind the calls: recovery, watching, folding, saving.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
+use escurel_access::Caller;
 use escurel_index::Directory;
 use escurel_store::Changed;
 use parking_lot::Mutex;
 
+use crate::api::Compaction;
 use crate::kb::Core;
 use crate::recover::directory_file;
 use crate::tables;
@@ -361,8 +364,43 @@ impl Core {
     }
 }
 
+impl Core {
+    /// Makes everything that only grows as small as it can be.
+    ///
+    /// # Errors
+    /// `admin_required`, `invalid_argument` for another tenant, `index_behind`, `disk_full`, `io_error`.
+    pub fn compact(&self, caller: &Caller, tenant: Option<&str>) -> Result<Compaction> {
+        self.demand_admin(caller)?;
+        if let Some(other) = tenant.filter(|tenant| *tenant != self.tenant) {
+            let shown: String = other.chars().take(60).collect();
+            let why = format!("{shown:?} is not served here; {} is.", self.tenant);
+            return Err(Refusal::new(Code::InvalidArgument, why).at("tenant_id"));
+        }
+        let mut done = self.compact_live()?;
+        let before = folder_bytes(&self.index);
+        let seq = self.lane.state.lock().seq;
+        self.text.purge(seq)?;
+        self.text.sweep()?;
+        self.sql.at(seq)?.checkpoint()?;
+        done.bytes += before.saturating_sub(folder_bytes(&self.index));
+        Ok(done)
+    }
+}
+
 struct Times {
     scanned: Instant,
     folded: Instant,
     saved: Instant,
+}
+
+/// Of all files below; what cannot be looked at counts nothing.
+fn folder_bytes(dir: &Path) -> u64 {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(meta) if meta.is_dir() => folder_bytes(&entry.path()),
+            Ok(meta) => meta.len(),
+            Err(_) => 0,
+        })
+        .sum()
 }

@@ -8,6 +8,7 @@ use escurel_access::Caller;
 use escurel_store::Uid;
 
 use super::page::{LivePage, Said, State};
+use crate::api::Compaction;
 use crate::kb::Core;
 use crate::{Code, Refusal, Result};
 
@@ -57,6 +58,22 @@ impl Core {
             self.end_idle(page, &session, &caller, now)?;
         }
         Ok(())
+    }
+
+    /// Writes the logs of live pages as short as they can be.
+    pub(crate) fn compact_live(&self) -> Result<Compaction> {
+        let mut done = Compaction::default();
+        for page in self.sessions.all() {
+            let mut state = page.state.lock();
+            if state.ended {
+                continue;
+            }
+            let (ops, before) = (state.ops.len() as u64, page.log.size());
+            page.compact(&mut state)?;
+            done.ops += ops;
+            done.bytes += before.saturating_sub(page.log.size());
+        }
+        Ok(done)
     }
 
     /// Makes what is being typed into a page its next version.

@@ -8,6 +8,7 @@ mod append_message;
 mod assign_event;
 mod blame_page;
 mod capture_event;
+mod compact_lanes;
 mod delete_page;
 mod diff_pages;
 mod edit_page;
@@ -64,4 +65,5 @@ pub static TOOLS: &[Entry] = &[
     entry::<list_messages::ListMessages>(),
     entry::<erase::Erase>(),
     entry::<admin_webhook_deliveries::AdminWebhookDeliveries>(),
+    entry::<compact_lanes::CompactLanes>(),
 ];

@@ -38,11 +38,13 @@ const NAMES: &[&str] = &[
     "assign_event",
     "append_message",
     "list_messages",
+    "erase",
     "admin_webhook_deliveries",
+    "compact_lanes",
 ];
 
 /// Those that only an administrator sees.
-const ADMIN: &[&str] = &["admin_webhook_deliveries"];
+const ADMIN: &[&str] = &["erase", "admin_webhook_deliveries", "compact_lanes"];
 
 fn scope(name: &str) -> &'static str {
     match ADMIN.contains(&name) {
@@ -64,6 +66,8 @@ const WRITING: &[&str] = &[
     "capture_event",
     "assign_event",
     "append_message",
+    "erase",
+    "compact_lanes",
 ];
 
 fn execution(name: &str) -> &'static str {
