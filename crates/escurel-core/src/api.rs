@@ -1,5 +1,6 @@
 //! What callers ask and what they get: plain values, no wire format.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use escurel_md::Issue;
@@ -452,6 +453,50 @@ pub struct UpdateRequest {
     /// The version that the content was made from; absent for "whatever is there".
     pub base_version: Option<u64>,
     pub dry_run: bool,
+}
+
+/// What is to be removed for good.
+#[derive(Clone, Debug)]
+pub enum EraseTarget {
+    /// A page with all its history, or only some of its earlier versions.
+    Page {
+        name: PageName,
+        versions: BTreeSet<u64>,
+    },
+    /// The event of this id.
+    Event(String),
+    /// All messages of a group.
+    Chat(String),
+    /// All that a person sent, captured or wrote, but what pages say now.
+    Subject(String),
+}
+
+impl EraseTarget {
+    /// The argument that names it.
+    pub fn argument(&self) -> &'static str {
+        match self {
+            EraseTarget::Page { .. } => "page_id",
+            EraseTarget::Event(_) => "event_id",
+            EraseTarget::Chat(_) => "chat_group_id",
+            EraseTarget::Subject(_) => "subject",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct EraseRequest {
+    pub target: EraseTarget,
+    /// Stands in the journal for ever.
+    pub reason: String,
+    pub dry_run: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErasedAnswer {
+    /// Texts that were erased, now or before: versions, events, messages, stored answers.
+    pub contents: u64,
+    /// Pages that still say what the person wrote: their newest text is the person's.
+    pub kept: Vec<String>,
 }
 
 /// What became of a write.

@@ -2,6 +2,7 @@
 
 use escurel_index::IndexError;
 use escurel_search::SearchError;
+use escurel_search::vectors::CacheError;
 use escurel_store::StoreError;
 
 use crate::{Code, Refusal};
@@ -24,6 +25,12 @@ impl From<StoreError> for Refusal {
 impl From<IndexError> for Refusal {
     fn from(error: IndexError) -> Refusal {
         Refusal::new(Code::IndexDamaged, sentence(&error.to_string()))
+    }
+}
+
+impl From<CacheError> for Refusal {
+    fn from(error: CacheError) -> Refusal {
+        Refusal::new(Code::Io, error.to_string())
     }
 }
 

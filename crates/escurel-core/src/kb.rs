@@ -622,6 +622,8 @@ pub const FAILPOINTS: &[&str] = &[
     "core.before_publish",
     "core.after_publish",
     "core.before_save",
+    "core.after_erase_record",
+    "core.before_purge",
     "core.before_applied",
     "core.before_directory_save",
 ];

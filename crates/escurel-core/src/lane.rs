@@ -172,8 +172,7 @@ impl Core {
         self.sql.send(Batch {
             changes: work.changes,
             relink: work.relink,
-            dir: state.dir.clone(),
-            seq: state.seq,
+            ..Batch::nothing(state.dir.clone(), state.seq)
         });
         drop(state);
         self.lane.turn.notify_all();

@@ -8,6 +8,7 @@ pub mod api;
 mod builtin;
 mod chat;
 mod deliveries;
+mod erase;
 mod errors;
 mod facts;
 mod given;

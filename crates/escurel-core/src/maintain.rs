@@ -47,7 +47,7 @@ pub(crate) struct Signals {
     rx: Receiver<Signal>,
     dirty: AtomicBool,
     /// What the directory file holds; held while it is written.
-    saved: Mutex<Option<Saved>>,
+    pub(crate) saved: Mutex<Option<Saved>>,
 }
 
 /// A state of the directory; equal ones need no second file.
@@ -185,12 +185,13 @@ impl Core {
 
     /// From what is on disk to a state that answers for every page.
     pub(crate) fn start_up(&self) -> Result<()> {
-        self.replay()?;
+        let erasures = self.replay()?;
         self.reconcile_all()?;
         if self.stopping() {
             return Ok(());
         }
         self.fold()?;
+        self.erase_again(&erasures)?;
         self.resume_sessions();
         self.progress.ready();
         self.view.load().dir.warm();
@@ -335,7 +336,7 @@ impl Core {
         }
     }
 
-    fn try_save(&self, saved: &mut Option<Saved>) -> Result<()> {
+    pub(crate) fn try_save(&self, saved: &mut Option<Saved>) -> Result<()> {
         self.reach("core.before_save")?;
         self.fold()?;
         self.mark_applied()?;

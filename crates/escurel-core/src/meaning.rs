@@ -14,7 +14,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use escurel_index::{Entry, PageNo};
-use escurel_search::vectors::{Cache, Code as Quantised, TextKey, VectorIndex, Version};
+use escurel_search::vectors::{
+    Cache, CacheError, Code as Quantised, TextKey, VectorIndex, Version,
+};
 use escurel_search::{EmbedError, Embedder, MAX_QUERY_BYTES, Purpose, QueryVectors, quantised};
 use parking_lot::{Condvar, Mutex, RwLock};
 use serde::{Deserialize, Serialize};
@@ -167,6 +169,11 @@ impl Meaning {
         }
     }
 
+    /// Leaves nothing of these texts in the cache.
+    pub fn forget_texts(&self, texts: &[String]) -> Result<(), CacheError> {
+        self.upkeep().map_or(Ok(()), |upkeep| upkeep.forget(texts))
+    }
+
     pub fn stop(&self) {
         if let Some(upkeep) = self.upkeep() {
             *upkeep.closed.write() = true;
@@ -268,6 +275,14 @@ impl Upkeep {
                 queue.failure = failure;
             }
         }
+    }
+
+    fn forget(&self, texts: &[String]) -> Result<(), CacheError> {
+        if self.cache.get().is_none() {
+            self.open_cache();
+        }
+        let keys: Vec<TextKey> = texts.iter().map(|text| TextKey::of(text)).collect();
+        self.cache.get().map_or(Ok(()), |cache| cache.forget(&keys))
     }
 
     /// The vectors of texts that were all embedded before.

@@ -28,6 +28,12 @@ struct Kept {
     then: Arc<View>,
 }
 
+impl PastViews {
+    pub fn forget(&self) {
+        self.0.lock().clear();
+    }
+}
+
 impl Core {
     /// The state at `time`, in UTC microseconds.
     ///

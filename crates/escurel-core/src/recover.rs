@@ -160,35 +160,37 @@ struct Replayed {
 
 impl Core {
     /// Brings the directory and the text index up to the journal's head.
-    pub(crate) fn replay(&self) -> Result<()> {
+    /// Answers the records of erasures that a crash may have left half done.
+    pub(crate) fn replay(&self) -> Result<Vec<Record>> {
         let mut state = self.lane.state.lock();
         let state = &mut *state;
         let head = self.store.head();
         // Texts of records that are replayed now are indexed by the replay.
         let (indexed, loaded) = (self.text.committed_seq(), state.seq);
-        let (told, unsettled) = self.gather(state)?;
+        let (told, unsettled, erasures) = self.gather(state)?;
         self.apply_replay(state, &told)?;
         self.index_missing_texts(state, indexed, loaded)?;
         state.seq = head;
         self.show(state);
-        self.sql.send(Batch {
-            changes: Vec::new(),
-            relink: Vec::new(),
-            dir: state.dir.clone(),
-            seq: head,
-        });
+        self.sql.send(Batch::nothing(state.dir.clone(), head));
         self.caught_up.store(true, Ordering::Release);
-        self.roll_forward(state, &unsettled)
+        self.roll_forward(state, &unsettled)?;
+        Ok(erasures)
     }
 
     /// The journal after the sequence numbers of directory and tables.
-    fn gather(&self, state: &mut LaneState) -> Result<(Told, Unsettled)> {
+    fn gather(&self, state: &mut LaneState) -> Result<(Told, Unsettled, Vec<Record>)> {
         let applied = self.store.applied();
         let (mut told, mut unsettled) = (Told::default(), Unsettled::new());
+        let mut erasures = Vec::new();
         for record in self.store.records(state.seq.min(state.tables.seq())) {
             let record = record?;
             state.tables.apply(&record);
             if record.seq <= state.seq {
+                continue;
+            }
+            if record.kind == Kind::ContentErased {
+                erasures.push(record);
                 continue;
             }
             let Some(uid) = record.uid else { continue };
@@ -207,7 +209,7 @@ impl Core {
             }
             told.note(uid, record);
         }
-        Ok((told, unsettled))
+        Ok((told, unsettled, erasures))
     }
 
     fn apply_replay(&self, state: &mut LaneState, told: &Told) -> Result<()> {

@@ -25,6 +25,21 @@ pub(crate) struct Batch {
     pub dir: Directory,
     /// Everything up to here is contained after this batch.
     pub seq: u64,
+    /// Begin a fresh file first, and tell these when it contains everything.
+    pub renewed: Vec<Sender<()>>,
+}
+
+impl Batch {
+    /// Only to be brought up to `seq`.
+    pub fn nothing(dir: Directory, seq: u64) -> Batch {
+        Batch {
+            changes: Vec::new(),
+            relink: Vec::new(),
+            dir,
+            seq,
+            renewed: Vec::new(),
+        }
+    }
 }
 
 pub(crate) struct SqlLane {
@@ -80,6 +95,17 @@ impl SqlLane {
         if let Some(jobs) = jobs {
             let _ = jobs.send(batch);
         }
+    }
+
+    /// Everything is read from the journal into a fresh file. An answer comes when it is
+    /// there, none when it cannot be.
+    pub fn renew(&self, batch: Batch) -> Receiver<()> {
+        let (done, wait) = bounded(1);
+        self.send(Batch {
+            renewed: vec![done],
+            ..batch
+        });
+        wait
     }
 
     /// DuckDB, once it contains everything up to `seq`.
@@ -148,7 +174,7 @@ impl Worker {
             Ok((duck, state)) => {
                 let duck = Arc::new(duck);
                 self.announce(duck.clone(), state);
-                self.work(&duck, jobs);
+                self.work(duck, jobs);
             }
             Err(error) => self.fail(error.to_string(), jobs),
         }
@@ -185,16 +211,46 @@ impl Worker {
         jobs.iter().for_each(drop);
     }
 
-    fn work(&self, duck: &Duck, jobs: Receiver<Batch>) {
+    fn work(&self, mut duck: Arc<Duck>, jobs: Receiver<Batch>) {
         while let Ok(first) = jobs.recv() {
-            let batch = jobs.try_iter().take(QUEUE).fold(first, merge);
-            if let Err(error) = self.apply(duck, batch) {
+            let mut batch = jobs.try_iter().take(QUEUE).fold(first, merge);
+            let renewed = std::mem::take(&mut batch.renewed);
+            if !renewed.is_empty() {
+                duck = match self.renew(duck) {
+                    Ok(duck) => duck,
+                    Err(error) => return self.fail(error.to_string(), jobs),
+                };
+            }
+            if let Err(error) = self.apply(&duck, batch) {
                 return self.fail(error.to_string(), jobs);
+            }
+            for done in renewed {
+                // Whoever asked may be gone.
+                let _ = done.send(());
             }
         }
         if let Err(error) = duck.checkpoint() {
             tracing::warn!(%error, "the query index was not checkpointed");
         }
+    }
+
+    /// A fresh file in the place of this one, once nobody reads it any more.
+    fn renew(&self, duck: Arc<Duck>) -> std::result::Result<Arc<Duck>, escurel_index::IndexError> {
+        self.ready.state.lock().duck = None;
+        let mut last = duck;
+        let last = loop {
+            match Arc::try_unwrap(last) {
+                Ok(duck) => break duck,
+                Err(read) => last = read,
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        drop(last);
+        Duck::forget(&self.dir)?;
+        let (duck, state) = Duck::open(&self.dir, self.generation)?;
+        let duck = Arc::new(duck);
+        self.announce(duck.clone(), state);
+        Ok(duck)
     }
 
     fn apply(
@@ -206,7 +262,7 @@ impl Worker {
             .changes
             .first()
             .map_or(batch.seq, |c| c.seq.saturating_sub(1));
-        if duck.seq() < contained {
+        if duck.seq() < contained || duck.seq() == 0 {
             self.catch_up(duck, &batch.dir, contained)?;
         }
         duck.apply(&batch.changes, &batch.relink, &batch.dir, batch.seq)
@@ -252,6 +308,7 @@ impl Worker {
 fn merge(mut sum: Batch, next: Batch) -> Batch {
     sum.changes.extend(next.changes);
     sum.relink.extend(next.relink);
+    sum.renewed.extend(next.renewed);
     Batch {
         dir: next.dir,
         seq: next.seq,

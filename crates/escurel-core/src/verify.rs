@@ -65,7 +65,7 @@ impl Kb {
             return Ok(report);
         }
         let core = kb::put_together(parts, recovered, progress)?;
-        let compared = core.replay().and_then(|()| core.compare(Moment::AtRest));
+        let compared = core.replay().and_then(|_| core.compare(Moment::AtRest));
         // What was brought up to date is not saved: a start does it better.
         core.sql.close();
         let mut report = compared?;

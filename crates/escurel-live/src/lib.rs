@@ -4,6 +4,7 @@
 //! sockets; whether a union still is a page is for others to say.
 
 mod document;
+mod gate;
 mod merge;
 
 pub use document::{Document, Point, Rewritten, TEXT, Unfit};

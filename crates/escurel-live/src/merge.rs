@@ -2,7 +2,7 @@
 //!
 //! Lines first: what only one side touched, and what both changed in the same
 //! way, counts once. Where both touched the same lines, their changes meet as
-//! concurrent edits of one CRDT text, letter by letter. Invariants: the union
+//! concurrent edits of one CRDT text, word by word. Invariants: the union
 //! of a text with an unchanged one is that text; no word of it is made of
 //! pieces that nobody wrote together.
 
@@ -11,14 +11,13 @@ use std::time::{Duration, Instant};
 
 use diffy::{ConflictStyle, MergeOptions};
 use loro::{ExportMode, LoroDoc, LoroError, LoroText};
-use similar::{Algorithm, DiffTag, capture_diff_slices, capture_diff_slices_deadline};
+use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
+use unicode_segmentation::UnicodeSegmentation;
 
 use crate::document::TEXT;
 
 /// After so long the rest of two texts counts as different.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// A difference letter by letter may cost the product of two lengths.
-const AFFORDABLE: usize = 4_000_000;
 
 /// Both changes to `base`, if no line was changed by both in different ways.
 pub fn merge_lines(base: &str, ours: &str, theirs: &str) -> Option<String> {
@@ -160,50 +159,69 @@ fn branch(whole: &[u8], peer: u64, text: &str) -> Result<LoroDoc, LoroError> {
 }
 
 /// Makes `body` say `text`: lines that are new come in whole, so that what somebody types beside
-/// them does not end up within them; lines that were changed are changed letter by letter.
+/// them does not end up within them; in lines that were changed, words are.
 pub(crate) fn rewrite(body: &LoroText, text: &str) -> Result<(), LoroError> {
+    let deadline = Instant::now() + PATIENCE;
     let old = body.to_string();
-    let (before, after) = (lines(&old), lines(text));
-    let mut starts = vec![0];
-    for line in &before {
-        starts.push(starts[starts.len() - 1] + line.chars().count());
-    }
-    let deadline = Some(Instant::now() + PATIENCE);
-    let ops = capture_diff_slices_deadline(Algorithm::Myers, &before, &after, deadline);
+    let lines_changed = changes(&lines(&old), &lines(text), deadline);
     // From the end, so that what is in front keeps its place.
-    for op in ops.iter().rev() {
-        let (tag, was, is) = op.as_tag_tuple();
-        let (at, until) = (starts[was.start], starts[was.end]);
-        let new = after[is].concat();
-        match tag {
-            DiffTag::Equal => {}
-            DiffTag::Delete => body.delete(at, until - at)?,
-            DiffTag::Insert => body.insert(at, &new)?,
-            DiffTag::Replace => respell(body, at, &before[was].concat(), &new)?,
+    for line in lines_changed.iter().rev() {
+        if line.old.is_empty() || line.new.is_empty() {
+            line.make(body, 0)?;
+            continue;
+        }
+        let [before, after] = [&line.old, &line.new].map(|text| words_and_gaps(text));
+        for word in changes(&before, &after, deadline).iter().rev() {
+            word.make(body, line.at)?;
         }
     }
     Ok(())
 }
 
-/// Changes `old`, which stands at `at`, into `new`, letter by letter as long as that is affordable.
-fn respell(body: &LoroText, at: usize, old: &str, new: &str) -> Result<(), LoroError> {
-    let [old, new]: [Vec<char>; 2] = [old, new].map(|text| text.chars().collect());
-    if old.len().saturating_mul(new.len()) > AFFORDABLE {
-        body.delete(at, old.len())?;
-        return body.insert(at, &new.iter().collect::<String>());
+/// One place where two texts differ.
+struct Change {
+    /// Characters before it in the old text.
+    at: usize,
+    old: String,
+    new: String,
+}
+
+impl Change {
+    fn make(&self, body: &LoroText, from: usize) -> Result<(), LoroError> {
+        let at = from + self.at;
+        body.delete(at, self.old.chars().count())?;
+        body.insert(at, &self.new)
     }
-    for op in capture_diff_slices(Algorithm::Myers, &old, &new)
-        .iter()
-        .rev()
-    {
-        let (tag, was, is) = op.as_tag_tuple();
-        if tag == DiffTag::Equal {
-            continue;
-        }
-        body.delete(at + was.start, was.len())?;
-        body.insert(at + was.start, &new[is].iter().collect::<String>())?;
-    }
-    Ok(())
+}
+
+/// Where `before` and `after` differ, in order.
+fn changes(before: &[&str], after: &[&str], deadline: Instant) -> Vec<Change> {
+    let ops = capture_diff_slices_deadline(Algorithm::Myers, before, after, Some(deadline));
+    let (mut at, mut seen) = (0, 0);
+    let differ = ops.iter().map(|op| op.as_tag_tuple());
+    differ
+        .filter(|(tag, ..)| *tag != DiffTag::Equal)
+        .map(|(_, was, is)| {
+            at += length(&before[seen..was.start]);
+            let change = Change {
+                at,
+                old: before[was.clone()].concat(),
+                new: after[is].concat(),
+            };
+            (at, seen) = (at + length(&before[was.clone()]), was.end);
+            change
+        })
+        .collect()
+}
+
+/// In characters.
+fn length(pieces: &[&str]) -> usize {
+    pieces.iter().map(|piece| piece.chars().count()).sum()
+}
+
+/// Words of any script, single characters of those without spaces, and all between them.
+fn words_and_gaps(text: &str) -> Vec<&str> {
+    text.split_word_bounds().collect()
 }
 
 fn lines(text: &str) -> Vec<&str> {
@@ -236,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_one_line_meet_letter_by_letter() {
+    fn changes_of_one_line_meet_word_by_word() {
         let both = merged("the cat sat\n", "the big cat sat\n", "the cat sat down\n");
         assert_eq!(both, "the big cat sat down\n");
         let keys = merged("a: 1\nb: 2\n", "a: 5\nb: 2\n", "a: 1\nb: 7\n");

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tantivy::index::SegmentId;
 use tantivy::{FutureResult, SegmentMeta};
 
+use crate::api::SearchError;
 use crate::index::Inner;
 use crate::{guard, open};
 
@@ -21,6 +22,7 @@ enum Task {
     VerifyLater,
     Tidy,
     Settle(Sender<()>),
+    Purge(Sender<Result<(), SearchError>>),
 }
 
 /// After opening, others need the cores and the disk more.
@@ -62,6 +64,7 @@ impl Housekeeper {
                         tidy(&inner);
                         let _ = done.send(());
                     }
+                    Task::Purge(done) => drop(done.send(merge_all(&inner, &deleted))),
                 }
             }
         };
@@ -105,6 +108,14 @@ impl Housekeeper {
         self.send(Task::Tidy);
     }
 
+    /// Writes every segment anew that has something deleted in it.
+    pub fn purge(&self) -> Result<(), SearchError> {
+        let (done, wait) = channel();
+        self.send(Task::Purge(done));
+        let gone = |_| SearchError::Damaged("nobody keeps house".into());
+        wait.recv().map_err(gone)?
+    }
+
     pub fn settle(&self) {
         let (done, wait) = channel();
         self.send(Task::Settle(done));
@@ -121,23 +132,34 @@ fn verify(inner: &Weak<Inner>) {
     }
 }
 
-/// Merges until nothing is due.
 fn tidy(inner: &Weak<Inner>) {
+    if let Err(error) = merge_all(inner, &choose) {
+        tracing::warn!(%error, "the text index could not be merged");
+    }
+}
+
+/// Merges until nothing is due.
+fn merge_all(inner: &Weak<Inner>, due: &Due) -> Result<(), SearchError> {
     loop {
         // The index may be dropped while the merge runs; that ends the merge.
-        let Some(merge) = inner.upgrade().and_then(|inner| inner.start_merge()) else {
-            return;
+        let Some(merge) = inner.upgrade().and_then(|inner| inner.start_merge(due)) else {
+            return Ok(());
         };
-        if let Err(error) = merge.wait() {
-            tracing::debug!(%error, "a merge of the text index did not end");
-            return;
-        }
-        let Some(inner) = inner.upgrade() else { return };
-        if let Err(error) = guard(|| inner.refresh()) {
-            tracing::warn!(%error, "the merged text index could not be read");
-            return;
-        }
+        merge.wait()?;
+        let Some(inner) = inner.upgrade() else {
+            return Ok(());
+        };
+        guard(|| inner.refresh())?;
     }
+}
+
+/// Which segments to merge next, if any.
+pub(crate) type Due = dyn Fn(&[SegmentMeta]) -> Option<Vec<SegmentId>>;
+
+/// A segment with anything deleted in it.
+fn deleted(metas: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
+    let found = metas.iter().find(|meta| meta.num_deleted_docs() > 0);
+    found.map(|meta| vec![meta.id()])
 }
 
 /// Segments of one size class before they are merged.
@@ -151,7 +173,7 @@ const DELETED_MOST: u32 = 10_000;
 
 /// The segments whose merge is most due: a class of similar size that has
 /// become too many, the smallest first, else one that is full of deletions.
-pub(crate) fn choose(metas: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
+fn choose(metas: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
     let class = |meta: &SegmentMeta| (meta.num_docs() / SMALL).max(1).ilog(FAN as u32);
     for size in 0..=16 {
         let same: Vec<SegmentId> = metas

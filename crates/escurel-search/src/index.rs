@@ -156,6 +156,24 @@ impl TextIndex {
         Ok(())
     }
 
+    /// As [`TextIndex::commit`], and no byte of what was forgotten stays in the files, once nobody
+    /// holds an older snapshot and [`TextIndex::sweep`] was called.
+    ///
+    /// # Errors
+    /// [`SearchError`]; what is there can be read all the same.
+    pub fn purge(&self, seq: u64) -> Result<(), SearchError> {
+        guard(|| self.inner.commit(seq))?;
+        self.house.purge()
+    }
+
+    /// Removes files that no snapshot holds any more.
+    ///
+    /// # Errors
+    /// [`SearchError`]
+    pub fn sweep(&self) -> Result<(), SearchError> {
+        guard(|| self.inner.refresh())
+    }
+
     pub fn committed_seq(&self) -> u64 {
         self.inner.committed.load(Ordering::Acquire)
     }
@@ -492,11 +510,11 @@ impl Inner {
     }
 
     /// Starts the merge that is most due, if any.
-    pub fn start_merge(&self) -> Option<house::Merge> {
+    pub fn start_merge(&self, due: &house::Due) -> Option<house::Merge> {
         let mut slot = self.writer.lock();
         let writer = slot.as_mut()?;
         let metas = self.index.searchable_segment_metas().ok()?;
-        let due = house::choose(&metas)?;
+        let due = due(&metas)?;
         Some(writer.merge(&due))
     }
 }

@@ -274,10 +274,8 @@ impl Core {
             .map(|e| e.no)
             .collect();
         self.sql.send(sql::Batch {
-            changes: Vec::new(),
             relink,
-            dir: state.dir.clone(),
-            seq: state.seq,
+            ..sql::Batch::nothing(state.dir.clone(), state.seq)
         });
     }
 }

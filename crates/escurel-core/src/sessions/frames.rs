@@ -131,7 +131,10 @@ impl Told {
                 self.ops.push(OpAuthor { number, at, by });
             }
             Frame::Outside { version, point } => {
-                self.document.import(body)?;
+                // Nothing, where the text was the same.
+                if !body.is_empty() {
+                    self.document.import(body)?;
+                }
                 // What was typed before it is still not committed.
                 let (writers, authors) = self
                     .points

@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use escurel_access::Caller;
+use escurel_store::Uid;
 
-use super::page::{LivePage, State};
-use crate::Result;
+use super::page::{LivePage, Said, State};
 use crate::kb::Core;
+use crate::{Code, Refusal, Result};
 
 /// A pause in typing after which an autosaving session commits. Microseconds.
 const PAUSE: i64 = 2_000_000;
@@ -56,6 +57,40 @@ impl Core {
             self.end_idle(page, &session, &caller, now)?;
         }
         Ok(())
+    }
+
+    /// Makes what is being typed into a page its next version.
+    pub(crate) fn commit_live(&self, caller: &Caller, uid: Uid) -> Result<()> {
+        let Some(page) = self.sessions.page(uid) else {
+            return Ok(());
+        };
+        let answer = self.commit_page(&page, caller)?;
+        match answer.issues.into_iter().next().filter(|_| !answer.ok) {
+            Some(issue) => Err(Refusal::new(Code::Conflict, issue.message)),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends all sessions of a page; nothing of what was typed stays.
+    pub(crate) fn end_live(&self, uid: Uid) -> Result<()> {
+        let _opening = self.sessions.opening.lock();
+        let Some(page) = self.sessions.page(uid) else {
+            // One that could not be taken up again.
+            return match self.store.live()?.open(uid)? {
+                Some(found) => Ok(found.log.remove()?),
+                None => Ok(()),
+            };
+        };
+        let mut state = page.state.lock();
+        for peer in std::mem::take(&mut state.peers) {
+            peer.listener.hear(&Said::Closed);
+        }
+        for session in std::mem::take(&mut state.handles).into_keys() {
+            self.sessions.forget(&session);
+        }
+        state.ended = true;
+        self.sessions.pages.lock().remove(&uid);
+        Ok(page.log.remove()?)
     }
 
     fn catch_up(&self, page: &LivePage) -> Result<()> {

@@ -270,7 +270,7 @@ impl Core {
         if state.unsaved {
             page.settle(&mut state)?;
         }
-        if self.take_change(&page, &mut state, op)? {
+        if let Some(op) = self.take_change(&page, &mut state, op)? {
             if !state.dirty {
                 state.since = now;
             }
@@ -278,13 +278,13 @@ impl Core {
             state.changed_at = now;
             state.writers.insert(session.to_owned());
             state.authors.insert(caller.subject.clone());
-            state.relay(op, peer);
+            state.relay(&op, peer);
             let frame = Frame::Op {
                 session: session.to_owned(),
                 by: caller.subject.clone(),
                 at: now,
             };
-            page.record(&mut state, &frame, op)?;
+            page.record(&mut state, &frame, &op)?;
             let number = state.ops.last().map_or(0, |op| op.number) + 1;
             state.ops.push(OpAuthor {
                 number,
@@ -381,8 +381,13 @@ impl Core {
         }
     }
 
-    /// Puts one change into the document, or leaves the document as it was.
-    fn take_change(&self, page: &LivePage, state: &mut State, op: &[u8]) -> Result<bool> {
+    /// Puts one change into the document, or leaves the document as it was. Answers what is new.
+    fn take_change(
+        &self,
+        page: &LivePage,
+        state: &mut State,
+        op: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
         if op.len() > MAX_OP {
             let why = format!("A change may have {MAX_OP} bytes, not {}.", op.len());
             return Err(Refusal::new(Code::OpInvalid, why).at("op"));
@@ -397,7 +402,7 @@ impl Core {
             Ok(new) => return Ok(new),
             Err(unfit) => unfit,
         };
-        if matches!(unfit, Unfit::Damaged(_) | Unfit::Foreign) {
+        if matches!(unfit, Unfit::Damaged(_)) {
             self.reload(page, state)?;
         }
         let code = match unfit {

@@ -5,6 +5,7 @@
 mod broken;
 mod chat;
 mod crash;
+mod erase;
 mod events;
 mod losses;
 mod meaning;

@@ -115,11 +115,32 @@ impl Cache {
         }
         let at = HEADER as u64 + u64::from(inner.len) * self.row_bytes();
         inner
-            .append(at, &bytes)
+            .write_at(at, &bytes)
             .map_err(|e| CacheError::Io(self.path.clone(), e))?;
         inner.len += fresh.len() as u32;
         inner.rows.extend(fresh);
         Ok(rows)
+    }
+
+    /// Leaves nothing of these texts' vectors in the file.
+    ///
+    /// # Errors
+    /// [`CacheError`] when it cannot be written.
+    pub fn forget(&self, keys: &[TextKey]) -> Result<(), CacheError> {
+        let mut inner = self.inner.lock();
+        let blank = vec![0; ROW_HEAD + self.dimensions];
+        for key in keys {
+            let Some(row) = inner.rows.remove(key) else {
+                continue;
+            };
+            // A row of zeros has a wrong checksum, so it is nobody's.
+            let at = HEADER as u64 + u64::from(row) * self.row_bytes();
+            inner
+                .write_at(at, &blank)
+                .map_err(|e| CacheError::Io(self.path.clone(), e))?;
+        }
+        let synced = inner.file.sync_data();
+        synced.map_err(|e| CacheError::Io(self.path.clone(), e))
     }
 
     fn row_bytes(&self) -> u64 {
@@ -176,7 +197,7 @@ impl Inner {
         self.file.read_exact(bytes)
     }
 
-    fn append(&mut self, at: u64, bytes: &[u8]) -> std::io::Result<()> {
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> std::io::Result<()> {
         self.file.seek(SeekFrom::Start(at))?;
         self.file.write_all(bytes)
     }
@@ -232,6 +253,20 @@ mod tests {
 
     fn open(dir: &Path) -> Cache {
         Cache::open(dir, "model", 8).unwrap()
+    }
+
+    #[test]
+    fn what_is_forgotten_is_not_in_the_file_any_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(dir.path(), "m", 8).unwrap();
+        let keys = [TextKey(1), TextKey(2), TextKey(3)];
+        let entries: Vec<(TextKey, Code)> = keys.iter().map(|key| (*key, code(7))).collect();
+        cache.put(&entries).unwrap();
+        cache.forget(&[TextKey(2), TextKey(9)]).unwrap();
+        assert_eq!(cache.row(TextKey(2)), None);
+        let again = Cache::open(dir.path(), "m", 8).unwrap();
+        assert_eq!((again.len(), again.row(TextKey(2))), (2, None));
+        assert_eq!(again.code(again.row(TextKey(3)).unwrap()), Some(code(7)));
     }
 
     #[test]

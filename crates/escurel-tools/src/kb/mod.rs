@@ -11,6 +11,7 @@ mod capture_event;
 mod delete_page;
 mod diff_pages;
 mod edit_page;
+mod erase;
 mod expand;
 mod list_events;
 mod list_inbox;
@@ -61,5 +62,6 @@ pub static TOOLS: &[Entry] = &[
     entry::<assign_event::AssignEvent>(),
     entry::<append_message::AppendMessage>(),
     entry::<list_messages::ListMessages>(),
+    entry::<erase::Erase>(),
     entry::<admin_webhook_deliveries::AdminWebhookDeliveries>(),
 ];
