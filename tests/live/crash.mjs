@@ -32,6 +32,8 @@ class Desk {
     this.open = new Set();
     /** What was saved to the file while the server was dead. */
     this.saved = null;
+    /** Session of the one who only commits. */
+    this.passing = null;
     this.acked = 0;
     this.resent = 0;
   }
@@ -95,29 +97,28 @@ class Desk {
   async commit(after) {
     await sleep(after);
     const before = [...this.safe];
-    const closed = await answered(() => this.pass({ page_id: this.page, idempotency_key: `${seed}-${number++}` }));
+    const closed = await answered(() => this.pass());
     if (!closed) return;
     must(closed.ok, `${this.page}: not committed: ${JSON.stringify(closed)}`);
     this.commits.push({ version: closed.final_version, before });
   }
 
-  /** Opens a session and closes it again; what it opened is known until then. */
-  async pass(opening) {
-    this.opening = opening;
-    const { session } = await server.call("open_session", opening);
+  /** Opens a session and closes it again. */
+  async pass() {
+    const { session } = await server.call("open_session", { page_id: this.page });
+    this.passing = session;
     const closed = await server.call("close_session", { session, commit: true });
-    this.opening = null;
+    this.passing = null;
     return closed;
   }
 
-  /** A session that was cut short is closed: as long as one is open, a page's live history only grows. */
+  /** A session that a kill cut short is closed: as long as one is open, a page's live history only grows. */
   async finish() {
-    if (!this.opening) return;
-    await this.pass(this.opening).catch((error) => {
-      const { code } = error.result?.error ?? {};
-      if (code !== "unknown_session" && code !== "request_interrupted") throw error;
+    if (!this.passing) return;
+    await server.call("close_session", { session: this.passing, commit: true }).catch((error) => {
+      if (error.result?.error.code !== "unknown_session") throw error;
     });
-    this.opening = null;
+    this.passing = null;
   }
 
   /** Somebody writes to the page past the editors. */

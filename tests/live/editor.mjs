@@ -20,8 +20,8 @@ export class Editor {
   }
 
   async open(server, page_id) {
-    const { session } = await server.call("open_session", { page_id });
-    await this.ask({ do: "open", url: `ws://${server.address}/ws`, session });
+    this.session = (await server.call("open_session", { page_id })).session;
+    await this.ask({ do: "open", url: `ws://${server.address}/ws`, session: this.session });
     return this;
   }
 

@@ -7,6 +7,8 @@ import { Editor } from "./editor.mjs";
 
 const PIECES = ["a", "word ", "\n", "\n\n", "- item\n", "🛶", "👨‍👩‍👧", "🇩🇪", "e\u0301", "o\u0308\u0323", "漢字", "かな", "한국", "ß", "𝒳", "\u200d", "**"];
 const LONG = 5000;
+/** After so many rounds all leave, and come back to a new history: the longer one is, the more each change costs Loro. */
+const FRESH = 200;
 const START = "---\ntitle: Plan\nstatus: open\nowner: ann\n---\n# Plan\n\nFirst 🛶 line.\n\nSecond 漢字 line, cafe\u0301.\n";
 
 /** Where the text after the frontmatter begins. */
@@ -67,18 +69,32 @@ await main(async ({ server, editor, rounds, dice, seed, report }) => {
   const file = server.file("plan.md");
   fs.writeFileSync(file, START);
   await server.start();
-  const ann = await new Client(server, { peer: 11n }).open("plan.md");
-  const bob = await new Client(server, { peer: 12n, content: true }).open("plan.md");
-  const both = [ann, bob];
-  const rust = await new Editor(editor).open(server, "plan.md");
-  const all = [...both, rust];
-  for (const [one, other] of [[ann, bob], [bob, ann]]) {
-    one.measured = true;
-    one.hearsOf = other;
-  }
+  let ann, bob, both, rust, all;
+  const come = async () => {
+    ann = await new Client(server, { peer: 11n }).open("plan.md");
+    bob = await new Client(server, { peer: 12n, content: true }).open("plan.md");
+    both = [ann, bob];
+    rust = await new Editor(editor).open(server, "plan.md");
+    all = [...both, rust];
+    for (const [one, other] of [[ann, bob], [bob, ann]]) {
+      one.measured = true;
+      one.hearsOf = other;
+    }
+  };
+  const [acks, hears, waits] = [[], [], []];
+  const leave = async () => {
+    rust.end();
+    await server.call("close_session", { session: rust.session, commit: true });
+    for (const client of both) {
+      await client.close(true);
+      acks.push(...client.acks);
+      hears.push(...client.hears);
+    }
+    equal(fs.readFileSync(file, "utf8"), ann.text(), "file and replicas when all have left");
+  };
+  await come();
   const begun = performance.now();
   let [onDisk, commits] = [0, 0];
-  const waits = [];
   for (let round = 1; round <= rounds; round++) {
     try {
       const writesFile = round % 4 === 0 && dice.below(2 + both.length) > 0;
@@ -116,18 +132,21 @@ await main(async ({ server, editor, rounds, dice, seed, report }) => {
         commits++;
       }
       must(!ann.text().includes("\ufffd"), "half a character");
+      if (round % FRESH === 0) {
+        const { lineage } = ann;
+        await leave();
+        await come();
+        must(ann.lineage !== lineage, "a new history");
+      }
     } catch (error) {
       if (typeof error === "string") throw new Error(`round ${round} of seed ${seed}: ${error}`);
       error.message = `round ${round} of seed ${seed}: ${error.message}\ntext: ${JSON.stringify(ann.text())}`;
       throw error;
     }
   }
-  rust.end();
   const seconds = (performance.now() - begun) / 1000;
-  await ann.close(true);
-  await bob.close(true);
-  equal(fs.readFileSync(file, "utf8"), ann.text(), "file and replicas at the end");
+  await leave();
   report(`${rounds} rounds with ${all.length} replicas, ${(rounds / seconds).toFixed(1)} rounds/s, ${onDisk} edits on disk, ${commits} commits, seed ${seed}`);
-  report(`op to op_ack ${spread([...ann.acks, ...bob.acks])}, op to peer_op ${spread([...ann.hears, ...bob.hears])}`);
+  report(`op to op_ack ${spread(acks)}, op to peer_op ${spread(hears)}`);
   report(`edit on disk until all replicas are equal ${spread(waits)}`);
 });

@@ -177,6 +177,21 @@ impl Document {
         taken.map(|()| Some(proven))
     }
 
+    /// Takes up what was taken before and kept since, all at once: one by one, each change costs
+    /// the more the longer the history is.
+    ///
+    /// # Errors
+    /// The document is of no use then.
+    pub fn replay(&self, kept: &[Vec<u8>]) -> Result<(), Unfit> {
+        self.guarded(|doc| {
+            let pending = doc.import_batch(kept)?.pending;
+            match pending.is_none_or(|pending| pending.is_empty()) {
+                true => Ok(()),
+                false => Err(Unfit::Incomplete),
+            }
+        })
+    }
+
     /// What is written here from now on is written by `peer`.
     ///
     /// # Errors
@@ -292,6 +307,25 @@ mod tests {
         );
         let lacking = one.since(&other.version()).unwrap();
         assert_eq!(other.import(&lacking).unwrap(), None);
+    }
+
+    #[test]
+    fn what_was_kept_makes_the_same_document() {
+        let (one, other) = pair("hello 🌊 world");
+        let begun = one.snapshot().unwrap();
+        let mut kept = Vec::new();
+        for turn in 0..20 {
+            let typed = type_at(&one, 11, turn, "a");
+            let heard = type_at(&other, 12, 2 * turn, "🛶");
+            other.import(&typed).unwrap();
+            kept.extend([typed, one.import(&heard).unwrap().unwrap()]);
+        }
+        let again = Document::load(&begun).unwrap();
+        again.replay(&kept).unwrap();
+        assert_eq!(again.text(), one.text());
+        assert_eq!(again.here(), one.here());
+        let lacking = Document::load(&begun).unwrap();
+        assert!(matches!(lacking.replay(&kept[2..]), Err(Unfit::Incomplete)));
     }
 
     #[test]

@@ -112,29 +112,30 @@ pub(super) fn replay(frames: &[Vec<u8>]) -> Result<Told, Unfit> {
         writers: Vec::new(),
         authors: Vec::new(),
     };
+    let mut changes = Vec::new();
     for frame in frames {
         let (frame, body) = frame?;
-        told.take(frame, body)?;
+        // Nothing, where a change made elsewhere left the text as it was.
+        if matches!(frame, Frame::Op { .. } | Frame::Outside { .. }) && !body.is_empty() {
+            changes.push(body.to_vec());
+        }
+        told.take(frame);
     }
+    told.document.replay(&changes)?;
     Ok(told)
 }
 
 impl Told {
-    fn take(&mut self, frame: Frame, body: &[u8]) -> Result<(), Unfit> {
+    fn take(&mut self, frame: Frame) {
         match frame {
             Frame::Begin { .. } | Frame::Snapshot => {}
             Frame::Op { session, by, at } => {
-                self.document.import(body)?;
                 self.writers.push(session);
                 self.authors.push(by.clone());
                 let number = self.ops.len() as u64 + 1;
                 self.ops.push(OpAuthor { number, at, by });
             }
             Frame::Outside { version, point } => {
-                // Nothing, where the text was the same.
-                if !body.is_empty() {
-                    self.document.import(body)?;
-                }
                 // What was typed before it is still not committed.
                 let (writers, authors) = self
                     .points
@@ -164,7 +165,6 @@ impl Told {
                 self.authors.extend(authors);
             }
         }
-        Ok(())
     }
 }
 
