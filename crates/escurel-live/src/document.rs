@@ -13,7 +13,7 @@ use loro::{
 };
 
 use crate::gate::Gate;
-use crate::merge::rewrite;
+use crate::merge::{rewrite, words_and_gaps};
 
 /// Name of the text container; clients use the same.
 pub const TEXT: &str = "body";
@@ -155,26 +155,28 @@ impl Document {
         self.doc.oplog_vv().encode()
     }
 
-    /// Takes changes up. Answers those that were new, as they are to be kept and passed on.
+    /// Takes changes up. Answers those that were new, as updates to be kept and passed on in this order.
     ///
     /// # Errors
     /// Nothing was taken; after `Damaged` the document has to be loaded again.
-    pub fn import(&self, update: &[u8]) -> Result<Option<Vec<u8>>, Unfit> {
+    pub fn import(&self, update: &[u8]) -> Result<Vec<Vec<u8>>, Unfit> {
         self.check(update)?;
-        let Some(proven) = self.gate.prove(&self.doc, update)? else {
-            return Ok(None);
-        };
+        let proven = self.gate.prove(&self.doc, update)?;
         let before = self.doc.oplog_vv();
-        let taken = self.guarded(|doc| match doc.import(&proven) {
-            Ok(_) => Ok(()),
-            // Places that the text does not have.
-            Err(error) if doc.oplog_vv() == before => Err(Unfit::Unsound(error.to_string())),
-            Err(error) => Err(Unfit::Damaged(error.to_string())),
+        let taken = self.guarded(|doc| {
+            let taken = proven
+                .iter()
+                .try_for_each(|piece| doc.import(piece).map(drop));
+            taken.map_err(|error| match doc.oplog_vv() == before {
+                // Places that the text does not have.
+                true => Unfit::Unsound(error.to_string()),
+                false => Unfit::Damaged(error.to_string()),
+            })
         });
         if taken.is_err() {
             self.gate.forget();
         }
-        taken.map(|()| Some(proven))
+        taken.map(|()| proven)
     }
 
     /// Takes up what was taken before and kept since, all at once: one by one, each change costs
@@ -205,7 +207,7 @@ impl Document {
     /// # Errors
     /// What Loro says.
     pub fn set_text(&self, text: &str) -> Result<(), Unfit> {
-        rewrite(&self.body(), text)?;
+        rewrite(&self.body(), text, words_and_gaps)?;
         self.doc.commit();
         Ok(())
     }
@@ -220,7 +222,7 @@ impl Document {
         let branch = self.at(point)?;
         branch.set_peer_id(peer)?;
         let before = branch.oplog_vv();
-        rewrite(&branch.get_text(TEXT), text)?;
+        rewrite(&branch.get_text(TEXT), text, words_and_gaps)?;
         branch.commit();
         let point = Point::of(&branch.oplog_frontiers());
         if branch.oplog_vv() == before {
@@ -297,16 +299,15 @@ mod tests {
     fn changes_of_both_are_in_both() {
         let (one, other) = pair("hello 🌊 world");
         let (a, b) = (type_at(&one, 11, 0, "A "), type_at(&other, 12, 7, "é"));
-        assert!(one.import(&b).unwrap().is_some() && other.import(&a).unwrap().is_some());
+        assert!(!one.import(&b).unwrap().is_empty() && !other.import(&a).unwrap().is_empty());
         assert_eq!(one.text(), "A hello 🌊é world");
         assert_eq!(one.text(), other.text());
-        assert_eq!(
-            one.import(&b).unwrap(),
-            None,
+        assert!(
+            one.import(&b).unwrap().is_empty(),
             "the same again is nothing new"
         );
         let lacking = one.since(&other.version()).unwrap();
-        assert_eq!(other.import(&lacking).unwrap(), None);
+        assert!(other.import(&lacking).unwrap().is_empty());
     }
 
     #[test]
@@ -318,7 +319,8 @@ mod tests {
             let typed = type_at(&one, 11, turn, "a");
             let heard = type_at(&other, 12, 2 * turn, "🛶");
             other.import(&typed).unwrap();
-            kept.extend([typed, one.import(&heard).unwrap().unwrap()]);
+            kept.push(typed);
+            kept.extend(one.import(&heard).unwrap());
         }
         let again = Document::load(&begun).unwrap();
         again.replay(&kept).unwrap();
@@ -336,7 +338,7 @@ mod tests {
         let outside = one.rewrite_at(&base, "one\ntwo\nTHREE\n", 99).unwrap();
         assert_eq!(one.text(), "typed one\ntwo\nTHREE\n");
         assert_eq!(one.text_at(&outside.point).unwrap(), "one\ntwo\nTHREE\n");
-        assert!(other.import(&outside.update).unwrap().is_some());
+        assert_eq!(other.import(&outside.update).unwrap().len(), 1);
         assert_eq!(other.text(), "one\ntwo\nTHREE\n");
         let same = one
             .rewrite_at(&outside.point, "one\ntwo\nTHREE\n", 100)
@@ -353,6 +355,25 @@ mod tests {
         let outside = one.rewrite_at(&base, text, 99).unwrap();
         assert_eq!(one.text_at(&outside.point).unwrap(), text);
         assert_eq!(one.text(), "head\n<out 21>\n<typed 🛶 out 7>\nrest\n");
+    }
+
+    #[test]
+    fn a_long_change_is_taken_and_passed_on_in_pieces() {
+        let (one, other) = pair("begin\nend\n");
+        let third = Document::load(&one.snapshot().unwrap()).unwrap();
+        let text = "🛶 words\n".repeat(20_000);
+        let pasted = type_at(&other, 12, 6, &text);
+        let pieces = one.import(&pasted).unwrap();
+        assert!(pieces.len() > 5, "{}", pieces.len());
+        assert_eq!(one.text(), format!("begin\n{text}end\n"));
+        assert_eq!((one.here(), one.version()), (other.here(), other.version()));
+        for piece in &pieces {
+            assert_eq!(third.import(piece).unwrap().len(), 1);
+        }
+        assert_eq!(third.text(), other.text());
+        assert!(one.import(&pasted).unwrap().is_empty());
+        let kept = Document::load(&third.snapshot().unwrap()).unwrap();
+        assert_eq!(kept.text(), other.text());
     }
 
     /// A xorshift: the same numbers for the same seed.
@@ -440,7 +461,7 @@ mod tests {
             let copy = Document::load(&doc.snapshot().unwrap()).unwrap();
             assert_eq!(copy.text(), doc.text(), "seed {seed}");
             let typed = type_at(&copy, 7, copy.body().len_unicode() / 2, "later");
-            assert!(doc.import(&typed).unwrap().is_some(), "seed {seed}");
+            assert_eq!(doc.import(&typed).unwrap().len(), 1, "seed {seed}");
             assert_eq!(copy.text(), doc.text(), "seed {seed}");
             assert_eq!(doc.text_at(&doc.here()).unwrap(), doc.text(), "seed {seed}");
         }

@@ -11,10 +11,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use loro::{
     ContainerID, ContainerType, ExportMode, Frontiers, ID, IdSpan, JsonChange, JsonOp,
-    JsonOpContent, JsonTextOp, LoroDoc, VersionRange,
+    JsonOpContent, JsonTextOp, LoroDoc, VersionRange, VersionVector,
 };
 
 use crate::document::{TEXT, Unfit, abandon};
+
+/// Loro's cost of taking up one change is the square of its length: longer ones go in pieces.
+const PIECE: i32 = 16 << 10;
 
 /// The copy; made when it is first needed, and again after it broke.
 #[derive(Default)]
@@ -28,11 +31,11 @@ impl Gate {
         self.copy.take();
     }
 
-    /// The sound changes of an update that `doc` lacks, in bytes of our own. `None`: it has all of them.
+    /// The sound changes of an update that `doc` lacks, in updates of our own; none if it has all of them.
     ///
     /// # Errors
     /// `Unreadable`, `Incomplete`, `Foreign` or `Unsound`.
-    pub fn prove(&self, doc: &LoroDoc, update: &[u8]) -> Result<Option<Vec<u8>>, Unfit> {
+    pub fn prove(&self, doc: &LoroDoc, update: &[u8]) -> Result<Vec<Vec<u8>>, Unfit> {
         let copy = self.copy.take();
         let copy = copy.map_or_else(|| copy_of(doc), Ok)?;
         match catch_unwind(AssertUnwindSafe(|| pass(&copy, doc, update))) {
@@ -56,7 +59,7 @@ fn copy_of(doc: &LoroDoc) -> Result<LoroDoc, Unfit> {
     Ok(copy)
 }
 
-fn pass(copy: &LoroDoc, doc: &LoroDoc, update: &[u8]) -> Result<Option<Vec<u8>>, Unfit> {
+fn pass(copy: &LoroDoc, doc: &LoroDoc, update: &[u8]) -> Result<Vec<Vec<u8>>, Unfit> {
     let have = doc.oplog_vv();
     let had = copy.oplog_vv();
     if had != have {
@@ -66,11 +69,33 @@ fn pass(copy: &LoroDoc, doc: &LoroDoc, update: &[u8]) -> Result<Option<Vec<u8>>,
     if taken.pending.is_some_and(|pending| !pending.is_empty()) {
         return Err(Unfit::Incomplete);
     }
-    if taken.success.is_empty() {
-        return Ok(None);
-    }
     check_spans(copy, &taken.success)?;
-    Ok(Some(copy.export(ExportMode::updates(&have))?))
+    written_anew(copy, &have, &taken.success)
+}
+
+fn written_anew(
+    copy: &LoroDoc,
+    have: &VersionVector,
+    taken: &VersionRange,
+) -> Result<Vec<Vec<u8>>, Unfit> {
+    let length: i64 = taken
+        .iter()
+        .map(|(_, (from, to))| i64::from(to - from))
+        .sum();
+    if length == 0 {
+        return Ok(Vec::new());
+    }
+    if length <= i64::from(PIECE) {
+        return Ok(vec![copy.export(ExportMode::updates(have))?]);
+    }
+    let mut pieces = Vec::new();
+    for (peer, (from, to)) in taken.iter() {
+        for at in (*from..*to).step_by(PIECE as usize) {
+            let span = IdSpan::new(*peer, at, to.min(&at.saturating_add(PIECE)).to_owned());
+            pieces.push(copy.export(ExportMode::updates_in_range(vec![span]))?);
+        }
+    }
+    Ok(pieces)
 }
 
 /// Proves that the changes in these spans, which the document has, are sound changes of the text.

@@ -2,7 +2,7 @@
 //!
 //! Lines first: what only one side touched, and what both changed in the same
 //! way, counts once. Where both touched the same lines, their changes meet as
-//! concurrent edits of one CRDT text, word by word. Invariants: the union
+//! concurrent edits of one CRDT text, letter by letter. Invariants: the union
 //! of a text with an unchanged one is that text; no word of it is made of
 //! pieces that nobody wrote together.
 
@@ -44,6 +44,9 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Option<String> {
         Ok(clean) => clean,
         Err(marked) => marks.resolve(&marked)?,
     };
+    if !adds_up(&base, &ours, &theirs, &text) {
+        return None;
+    }
     // Each side has a line end more than it had, and so has their union.
     if text.ends_with('\n') {
         text.pop();
@@ -137,30 +140,54 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| !word.is_empty())
 }
 
+/// How often each word stands in the base, in ours, in theirs and in both.
+fn counts<'a>(texts: [&'a str; 4]) -> HashMap<&'a str, [i64; 4]> {
+    let mut counts: HashMap<&str, [i64; 4]> = HashMap::new();
+    for (side, text) in texts.into_iter().enumerate() {
+        words(text).for_each(|word| counts.entry(word).or_default()[side] += 1);
+    }
+    counts
+}
+
 /// Each word stands as often as both changes together make it, or as often as one does if both
 /// made the same: none is missing, doubled, or made of pieces.
 fn has_whole_words(base: &str, ours: &str, theirs: &str, both: &str) -> bool {
-    let mut counts: HashMap<&str, [i64; 4]> = HashMap::new();
-    for (side, text) in [base, ours, theirs, both].into_iter().enumerate() {
-        words(text).for_each(|word| counts.entry(word).or_default()[side] += 1);
-    }
-    counts.values().all(|[base, ours, theirs, both]| {
-        *both == ours + theirs - base || (ours == theirs && both == ours)
-    })
+    counts([base, ours, theirs, both])
+        .values()
+        .all(|[base, ours, theirs, both]| {
+            *both == ours + theirs - base || (ours == theirs && both == ours)
+        })
+}
+
+/// Nothing stands more or less often than the changes can make it. Lines that stand there twice
+/// can be taken for each other.
+fn adds_up(base: &str, ours: &str, theirs: &str, both: &str) -> bool {
+    counts([base, ours, theirs, both])
+        .values()
+        .all(|[base, ours, theirs, both]| {
+            let (one, other) = (ours - base, theirs - base);
+            let least = base + one.min(0) + other.min(0);
+            let most = base + one.max(0) + other.max(0);
+            (least..=most).contains(both)
+        })
 }
 
 fn branch(whole: &[u8], peer: u64, text: &str) -> Result<LoroDoc, LoroError> {
     let doc = LoroDoc::new();
     doc.set_peer_id(peer)?;
     doc.import(whole)?;
-    rewrite(&doc.get_text(TEXT), text)?;
+    rewrite(&doc.get_text(TEXT), text, letters)?;
     doc.commit();
     Ok(doc)
 }
 
 /// Makes `body` say `text`: lines that are new come in whole, so that what somebody types beside
-/// them does not end up within them; in lines that were changed, words are.
-pub(crate) fn rewrite(body: &LoroText, text: &str) -> Result<(), LoroError> {
+/// them does not end up within them; in lines that were changed, the pieces that `split` makes do.
+pub(crate) fn rewrite(
+    body: &LoroText,
+    text: &str,
+    split: fn(&str) -> Vec<&str>,
+) -> Result<(), LoroError> {
     let deadline = Instant::now() + PATIENCE;
     let old = body.to_string();
     let lines_changed = changes(&lines(&old), &lines(text), deadline);
@@ -170,7 +197,7 @@ pub(crate) fn rewrite(body: &LoroText, text: &str) -> Result<(), LoroError> {
             line.make(body, 0)?;
             continue;
         }
-        let [before, after] = [&line.old, &line.new].map(|text| words_and_gaps(text));
+        let [before, after] = [&line.old, &line.new].map(|text| split(text));
         for word in changes(&before, &after, deadline).iter().rev() {
             word.make(body, line.at)?;
         }
@@ -220,8 +247,13 @@ fn length(pieces: &[&str]) -> usize {
 }
 
 /// Words of any script, single characters of those without spaces, and all between them.
-fn words_and_gaps(text: &str) -> Vec<&str> {
+pub(crate) fn words_and_gaps(text: &str) -> Vec<&str> {
     text.split_word_bounds().collect()
+}
+
+/// What a reader takes for one letter.
+fn letters(text: &str) -> Vec<&str> {
+    text.graphemes(true).collect()
 }
 
 fn lines(text: &str) -> Vec<&str> {
@@ -254,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_one_line_meet_word_by_word() {
+    fn changes_of_one_line_meet_letter_by_letter() {
         let both = merged("the cat sat\n", "the big cat sat\n", "the cat sat down\n");
         assert_eq!(both, "the big cat sat down\n");
         let keys = merged("a: 1\nb: 2\n", "a: 5\nb: 2\n", "a: 1\nb: 7\n");
@@ -273,6 +305,13 @@ mod tests {
 
     fn merged(base: &str, ours: &str, theirs: &str) -> String {
         merge(base, ours, theirs).unwrap()
+    }
+
+    #[test]
+    fn lines_that_stand_there_twice_do_not_come_to_stand_there_three_times() {
+        let base = "one\n\ntwo é\ntwo é\n";
+        let [ours, theirs] = ["x", "y"].map(|new| format!("one\n\n {new} two é\ntwo é\n"));
+        assert_eq!(merge(base, &ours, &theirs), None);
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl Core {
             page.settle(state).map_err(|_| Refusal::from(error))?;
         }
         if !edit.update.is_empty() {
-            state.relay(&edit.update, None);
+            state.relay(&[edit.update], None);
         }
         Ok(())
     }
@@ -225,7 +225,7 @@ impl Core {
         };
         page.record(&mut state, &outside, &back.update)?;
         page.log.sync()?;
-        state.relay(&back.update, None);
+        state.relay(&[back.update], None);
         Ok(ok(&entry.path, version))
     }
 

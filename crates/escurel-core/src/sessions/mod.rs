@@ -270,7 +270,8 @@ impl Core {
         if state.unsaved {
             page.settle(&mut state)?;
         }
-        if let Some(op) = self.take_change(&page, &mut state, op)? {
+        let taken = self.take_change(&page, &mut state, op)?;
+        if !taken.is_empty() {
             if !state.dirty {
                 state.since = now;
             }
@@ -278,19 +279,21 @@ impl Core {
             state.changed_at = now;
             state.writers.insert(session.to_owned());
             state.authors.insert(caller.subject.clone());
-            state.relay(&op, peer);
+            state.relay(&taken, peer);
             let frame = Frame::Op {
                 session: session.to_owned(),
                 by: caller.subject.clone(),
                 at: now,
             };
-            page.record(&mut state, &frame, &op)?;
-            let number = state.ops.last().map_or(0, |op| op.number) + 1;
-            state.ops.push(OpAuthor {
-                number,
-                at: now,
-                by: caller.subject.clone(),
-            });
+            for op in &taken {
+                page.record(&mut state, &frame, op)?;
+                let number = state.ops.last().map_or(0, |op| op.number) + 1;
+                state.ops.push(OpAuthor {
+                    number,
+                    at: now,
+                    by: caller.subject.clone(),
+                });
+            }
         }
         Ok(ChangeAck {
             merged_version: state.merged_version(),
@@ -382,12 +385,7 @@ impl Core {
     }
 
     /// Puts one change into the document, or leaves the document as it was. Answers what is new.
-    fn take_change(
-        &self,
-        page: &LivePage,
-        state: &mut State,
-        op: &[u8],
-    ) -> Result<Option<Vec<u8>>> {
+    fn take_change(&self, page: &LivePage, state: &mut State, op: &[u8]) -> Result<Vec<Vec<u8>>> {
         if op.len() > MAX_OP {
             let why = format!("A change may have {MAX_OP} bytes, not {}.", op.len());
             return Err(Refusal::new(Code::OpInvalid, why).at("op"));

@@ -169,20 +169,23 @@ impl State {
         others.for_each(|peer| peer.listener.hear(&said(&*peer.listener)));
     }
 
-    pub fn relay(&self, op: &[u8], except: Option<u64>) {
-        let op: Arc<[u8]> = op.into();
+    /// Passes changes on; the whole text goes with the last of them.
+    pub fn relay(&self, ops: &[Vec<u8>], except: Option<u64>) {
         let mut text: Option<Arc<str>> = None;
         let merged_version = self.merged_version();
-        for peer in self.peers.iter().filter(|peer| Some(peer.id) != except) {
-            let wanted = peer.listener.wants_text();
-            if wanted && text.is_none() {
-                text = Some(self.document.text().into());
+        for (place, op) in ops.iter().enumerate() {
+            let (op, last): (Arc<[u8]>, _) = (op.as_slice().into(), place + 1 == ops.len());
+            for peer in self.peers.iter().filter(|peer| Some(peer.id) != except) {
+                let wanted = last && peer.listener.wants_text();
+                if wanted && text.is_none() {
+                    text = Some(self.document.text().into());
+                }
+                peer.listener.hear(&Said::Op {
+                    merged_version,
+                    op: op.clone(),
+                    text: text.clone().filter(|_| wanted),
+                });
             }
-            peer.listener.hear(&Said::Op {
-                merged_version,
-                op: op.clone(),
-                text: text.clone().filter(|_| wanted),
-            });
         }
     }
 
