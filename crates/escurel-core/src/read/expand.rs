@@ -93,10 +93,10 @@ impl Core {
         let Some(mut chosen) = self.live(reading, page_id)? else {
             return Ok(None);
         };
-        let entry = chosen.entry.as_deref();
-        if let Some((entry, text)) =
-            entry.and_then(|entry| Some((entry, self.sessions.live_text(entry.uid)?)))
-        {
+        let Some(entry) = chosen.entry.clone() else {
+            return Ok(Some(chosen));
+        };
+        if let Some(text) = self.live_text(&entry)? {
             let page = escurel_md::parse(&entry.path, text.as_bytes(), self.layout);
             chosen.page.title = page.title.clone();
             chosen.page.uncommitted = true;

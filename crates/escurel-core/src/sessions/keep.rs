@@ -110,7 +110,7 @@ impl Core {
         Ok(page.log.remove()?)
     }
 
-    fn catch_up(&self, page: &LivePage) -> Result<()> {
+    pub(super) fn catch_up(&self, page: &LivePage) -> Result<()> {
         let path = self
             .view
             .load()

@@ -83,13 +83,6 @@ impl Sessions {
         }
     }
 
-    /// The text of a page as it is being edited, if it says something that no version does.
-    pub fn live_text(&self, uid: Uid) -> Option<String> {
-        let page = self.page(uid)?;
-        let state = page.state.lock();
-        state.dirty.then(|| state.document.text())
-    }
-
     /// Returns when there is something to look after, or after `patience`.
     pub fn wait(&self, patience: Duration) {
         self.bell.wait(patience);
@@ -149,6 +142,23 @@ pub struct Hello {
 }
 
 impl Core {
+    /// The text of a page as it is being edited, if it says something that no version does.
+    ///
+    /// # Errors
+    /// What taking in the newest version ends with.
+    pub(crate) fn live_text(&self, entry: &Entry) -> Result<Option<String>> {
+        let Some(page) = self.sessions.page(entry.uid) else {
+            return Ok(None);
+        };
+        let known = page.state.lock().base.version;
+        // A version that was acknowledged is read from then on.
+        if known != entry.version {
+            self.catch_up(&page)?;
+        }
+        let state = page.state.lock();
+        Ok(state.dirty.then(|| state.document.text()))
+    }
+
     /// Opens a session on a page.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ impl Tool for CompactLanes {
         scope: Scope::Admin,
         execution: Execution::Orchestration,
         effect: Effect::Write,
-        quota: Quota::Free,
+        quota: Quota::Write,
         run: Run::Blocking,
         argument_aliases: &[],
         numbered: &[],

@@ -45,6 +45,7 @@ pub struct Erase {
 /// What was erased.
 #[derive(Serialize, JsonSchema)]
 pub struct Erased {
+    /// Always true; what is refused is an error.
     ok: bool,
     /// True when nothing was erased, only counted.
     dry_run: bool,
