@@ -267,8 +267,46 @@ impl Kb {
         let parts = Parts::in_memory(store, layout, policy, index);
         let progress = Progress::default();
         let recovered = recover::load(index, &progress);
+        Kb::step(put_together(parts, recovered, progress)?)
+    }
+
+    /// The same without DuckDB and without files of the text index, for many more schedules:
+    /// what needs them is refused.
+    ///
+    /// # Errors
+    /// What recovery ends with.
+    pub fn bare(
+        store: Arc<MemStore>,
+        layout: Layout,
+        policy: Arc<dyn Policy>,
+        index: &Path,
+    ) -> Result<Arc<Kb>> {
+        std::fs::create_dir_all(index)?;
+        let parts = Parts::in_memory(store, layout, policy, index);
+        let progress = Progress::default();
+        let mut recovered = recover::load(index, &progress);
+        let (derived, head) = (
+            recovered.seq.max(recovered.tables.seq()),
+            parts.store.head(),
+        );
+        if derived > head {
+            recovered = recover::begin_anew(index, head, derived, &progress)?;
+        }
+        let core = assemble(
+            parts,
+            recovered,
+            TextIndex::in_memory(),
+            SqlLane::none(),
+            progress,
+        );
+        let core = Arc::new(core);
+        core.install_builtin(true);
+        Kb::step(core)
+    }
+
+    fn step(core: Arc<Core>) -> Result<Arc<Kb>> {
         let kb = Kb {
-            core: put_together(parts, recovered, progress)?,
+            core,
             threads: Mutex::default(),
             scratch: None,
         };
@@ -460,7 +498,13 @@ pub(crate) fn put_together(
         text = open_text(&parts.index, recovered.generation, &progress)?;
     }
     let anew = text.state != OpenState::Intact;
-    let core = Arc::new(assemble(parts, recovered, text.index, progress));
+    let sql = SqlLane::start(
+        parts.index.clone(),
+        recovered.generation,
+        parts.store.clone(),
+        parts.layout,
+    );
+    let core = Arc::new(assemble(parts, recovered, text.index, sql, progress));
     core.install_builtin(anew);
     Ok(core)
 }
@@ -493,7 +537,13 @@ fn open_text(index: &Path, generation: u128, progress: &Progress) -> Result<Open
     Ok(opened)
 }
 
-fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progress) -> Core {
+fn assemble(
+    parts: Parts,
+    recovered: Recovered,
+    text: TextIndex,
+    sql: SqlLane,
+    progress: Progress,
+) -> Core {
     let Parts {
         store,
         files,
@@ -528,7 +578,7 @@ fn assemble(parts: Parts, recovered: Recovered, text: TextIndex, progress: Progr
     let text = Arc::new(text);
     let view = View::new(&state, text.snapshot());
     Core {
-        sql: SqlLane::start(index.clone(), generation, store.clone(), layout),
+        sql,
         index,
         view: ArcSwap::from_pointee(view),
         lane: Lane::new(state),

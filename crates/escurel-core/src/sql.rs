@@ -90,6 +90,22 @@ impl SqlLane {
         }
     }
 
+    /// None: whoever asks for it is refused.
+    pub fn none() -> SqlLane {
+        let ready = ReadyState {
+            failure: Some("There is no query index.".to_owned()),
+            ..ReadyState::default()
+        };
+        SqlLane {
+            jobs: Mutex::default(),
+            ready: Arc::new(Ready {
+                state: Mutex::new(ready),
+                changed: Condvar::new(),
+            }),
+            thread: Mutex::default(),
+        }
+    }
+
     pub fn send(&self, batch: Batch) {
         let jobs = self.jobs.lock().clone();
         if let Some(jobs) = jobs {

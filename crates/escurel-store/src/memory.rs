@@ -40,11 +40,17 @@ struct State {
 
 impl MemStore {
     pub fn new(env: Env) -> Self {
-        let state = RwLock::new(open(MemDisk::default(), &env));
+        MemStore::forgetting(env, None)
+    }
+
+    /// A store whose flushes of one kind do nothing: of files in this folder of the journal
+    /// (`audit/`, `objects/`, `live/`), or of pages (`pages`).
+    pub fn forgetting(env: Env, forgets: Option<&'static str>) -> Self {
+        let disk = MemDisk::forgetting(forgets);
         MemStore {
-            pages: MemPages::new(env.clone()),
+            pages: MemPages::new(env.clone(), forgets == Some("pages")),
+            state: RwLock::new(open(disk, &env)),
             env,
-            state,
         }
     }
 

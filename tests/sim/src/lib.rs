@@ -9,6 +9,7 @@
 //! `cargo test` runs some tens of short schedules. More and longer ones:
 //! `ESCUREL_SIM_SEEDS=2000 ESCUREL_SIM_STEPS=120 cargo test --release -p escurel-sim`,
 //! or a soak: `cargo run --release -p escurel-sim --example soak -- --seconds 600`.
+//! `ESCUREL_SIM_BARE=1` leaves DuckDB and the files of the text index away, for many more schedules.
 //! A failure names the seed and prints the shortest schedule found that still
 //! fails; `--example soak -- --seed N --steps M` plays it again.
 
@@ -22,6 +23,9 @@ mod run;
 mod step;
 mod text;
 mod trap;
+mod typing;
 mod world;
 
-pub use run::{Failure, run_seed};
+pub use run::{Failure, fails, run_seed};
+pub use typing::type_seed;
+pub use world::Cast;

@@ -6,13 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use escurel_md::Layout;
 
 use crate::step::{Step, schedule};
-use crate::world::World;
+use crate::world::{Cast, World};
 
 /// Runs spent on making one failing schedule shorter.
 const SHRINKING: usize = 200;
 
 /// A schedule that does not end well, as short as it could be made.
 pub struct Failure {
+    cast: Cast,
     seed: u64,
     steps: u32,
     layout: Layout,
@@ -36,9 +37,10 @@ impl fmt::Display for Failure {
             writeln!(f, "{} {n}: {step:?}", if n == *at { ">" } else { " " })?;
         }
         writeln!(f, "{why}")?;
+        let bare = if self.cast.bare { " --bare 1" } else { "" };
         write!(
             f,
-            "again: cargo run --release -p escurel-sim --example soak -- --seed {} --steps {}",
+            "again: cargo run --release -p escurel-sim --example soak -- --seed {} --steps {}{bare}",
             self.seed, self.steps
         )
     }
@@ -48,13 +50,15 @@ impl fmt::Display for Failure {
 ///
 /// # Errors
 /// The failure, its schedule made shorter.
-pub fn run_seed(seed: u64, steps: u32) -> Result<(), Box<Failure>> {
+pub fn run_seed(seed: u64, steps: u32, cast: Cast) -> Result<(), Box<Failure>> {
     let (layout, schedule) = schedule(seed, steps);
-    let Err(wrong) = play(seed, layout, &schedule) else {
+    let run = |schedule: &[Step]| play(seed, layout, cast, schedule);
+    let Err(wrong) = run(&schedule) else {
         return Ok(());
     };
-    let (left, wrong) = shrink(seed, layout, schedule, wrong);
+    let (left, wrong) = shrink(run, schedule, wrong);
     Err(Box::new(Failure {
+        cast,
         seed,
         steps,
         layout,
@@ -63,9 +67,15 @@ pub fn run_seed(seed: u64, steps: u32) -> Result<(), Box<Failure>> {
     }))
 }
 
+/// Whether the schedule of `seed` ends badly, without looking for a shorter one.
+pub fn fails(seed: u64, steps: u32, cast: Cast) -> bool {
+    let (layout, schedule) = schedule(seed, steps);
+    play(seed, layout, cast, &schedule).is_err()
+}
+
 /// The step that failed, and why.
-fn play(seed: u64, layout: Layout, steps: &[Step]) -> Result<(), (usize, String)> {
-    let mut world = World::new(seed, layout).map_err(|why| (0, why))?;
+fn play(seed: u64, layout: Layout, cast: Cast, steps: &[Step]) -> Result<(), (usize, String)> {
+    let mut world = World::new(seed, layout, cast).map_err(|why| (0, why))?;
     for (n, step) in steps.iter().chain([&Step::Settle]).enumerate() {
         let outcome = catch_unwind(AssertUnwindSafe(|| world.act(step)));
         outcome
@@ -85,8 +95,7 @@ fn said(panic: &(dyn std::any::Any + Send)) -> &str {
 
 /// Leaves out ever smaller parts for as long as the rest still fails.
 fn shrink(
-    seed: u64,
-    layout: Layout,
+    run: impl Fn(&[Step]) -> Result<(), (usize, String)>,
     steps: Vec<Step>,
     wrong: (usize, String),
 ) -> (Vec<Step>, (usize, String)) {
@@ -101,7 +110,7 @@ fn shrink(
             let mut fewer = best.clone();
             fewer.drain(at..(at + size).min(best.len()));
             runs += 1;
-            match play(seed, layout, &fewer) {
+            match run(&fewer) {
                 Err(found) => {
                     fewer.truncate(found.0 + 1);
                     (best, wrong) = (fewer, found);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use escurel_access::{Caller, OpenPolicy};
-use escurel_core::Kb;
+use escurel_core::{Kb, Refusal};
 use escurel_md::Layout;
 use escurel_store::{Clock, Env, Loss, ManualClock, MemStore, SeededIds, Store};
 use parking_lot::Mutex;
@@ -24,8 +24,18 @@ const START: i64 = 1_767_225_600_000_000;
 /// Time between two steps, so that the past can be asked for. Microseconds.
 const STEP: i64 = 1_000_000;
 
+/// What takes part in a schedule.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cast {
+    /// Without DuckDB and the files of the text index.
+    pub bare: bool,
+    /// Flushes that do nothing, as if the code lacked them; see [`MemStore::forgetting`].
+    pub forgets: Option<&'static str>,
+}
+
 pub(crate) struct World {
     pub layout: Layout,
+    pub cast: Cast,
     pub clock: Arc<ManualClock>,
     ids: Arc<SeededIds>,
     pub trap: Arc<Trap>,
@@ -45,25 +55,22 @@ pub(crate) struct Survivor {
 }
 
 impl World {
-    pub fn new(seed: u64, layout: Layout) -> Outcome<World> {
+    pub fn new(seed: u64, layout: Layout, cast: Cast) -> Outcome<World> {
         let clock = Arc::new(ManualClock::new(START));
         let ids = Arc::new(SeededIds::new(seed));
         let trap = Arc::new(Trap::default());
-        let store = Arc::new(MemStore::new(Env {
+        let env = Env {
             clock: clock.clone(),
             ids: ids.clone(),
             failpoints: trap.clone(),
-        }));
+        };
+        let store = Arc::new(MemStore::forgetting(env, cast.forgets));
         let folder = scratch().map_err(text)?;
-        let kb = Kb::stepped(
-            store.clone(),
-            layout,
-            Arc::new(OpenPolicy),
-            &folder.path().join("0"),
-        );
+        let kb = begin(cast, &store, layout, &folder.path().join("0"));
         Ok(World {
             kb: kb.map_err(text)?,
             layout,
+            cast,
             clock,
             ids,
             trap,
@@ -119,8 +126,9 @@ impl World {
         let (out, env) = (slot.clone(), self.env());
         let store = self.store.clone();
         let (from, to) = (self.index(self.indexes), self.index(self.indexes + 1));
+        let bare = self.cast.bare;
         let spring = move |_: &'static str| {
-            if let Some(kb) = kb.upgrade() {
+            if let Some(kb) = kb.upgrade().filter(|_| !bare) {
                 quiet(&kb);
             }
             index::copy(&from, &to, Part::All)?;
@@ -136,7 +144,9 @@ impl World {
 
     /// A crash between two steps.
     pub fn crash_now(&self, loss: Loss, fate: Fate) -> Outcome<Survivor> {
-        quiet(&self.kb);
+        if !self.cast.bare {
+            quiet(&self.kb);
+        }
         self.leave(loss, fate)
     }
 
@@ -175,12 +185,8 @@ impl World {
     }
 
     fn open(&mut self) -> Outcome {
-        let opened = Kb::stepped(
-            self.store.clone(),
-            self.layout,
-            Arc::new(OpenPolicy),
-            &self.index(self.indexes),
-        );
+        let index = self.index(self.indexes);
+        let opened = begin(self.cast, &self.store, self.layout, &index);
         self.kb = opened.map_err(|refusal| format!("it does not open: {refusal}"))?;
         Ok(())
     }
@@ -206,6 +212,19 @@ impl World {
             outside,
         );
         self.meddled(done);
+    }
+}
+
+fn begin(
+    cast: Cast,
+    store: &Arc<MemStore>,
+    layout: Layout,
+    index: &Path,
+) -> Result<Arc<Kb>, Refusal> {
+    let (store, policy) = (store.clone(), Arc::new(OpenPolicy));
+    match cast.bare {
+        true => Kb::bare(store, layout, policy, index),
+        false => Kb::stepped(store, layout, policy, index),
     }
 }
 

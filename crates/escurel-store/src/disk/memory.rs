@@ -11,6 +11,8 @@ use super::Disk;
 #[derive(Default)]
 pub(crate) struct MemDisk {
     files: Mutex<BTreeMap<String, MemFile>>,
+    /// A flush of such files is not carried out, as if the code lacked it.
+    forgets: Option<&'static str>,
 }
 
 /// Files only grow or are cut, so what is durable is always a prefix.
@@ -22,6 +24,13 @@ struct MemFile {
 }
 
 impl MemDisk {
+    pub(crate) fn forgetting(forgets: Option<&'static str>) -> MemDisk {
+        MemDisk {
+            forgets,
+            ..MemDisk::default()
+        }
+    }
+
     /// What a power loss leaves: the synced bytes and at most `torn` more of
     /// each file. Whoever still writes to the old disk changes nothing of it.
     pub(crate) fn after_crash(&self, torn: usize) -> MemDisk {
@@ -38,6 +47,7 @@ impl MemDisk {
         }
         MemDisk {
             files: Mutex::new(files),
+            forgets: self.forgets,
         }
     }
 
@@ -45,6 +55,7 @@ impl MemDisk {
     pub(crate) fn after_kill(&self) -> MemDisk {
         MemDisk {
             files: Mutex::new(self.files.lock().clone()),
+            forgets: self.forgets,
         }
     }
 
@@ -100,6 +111,9 @@ impl Disk for MemDisk {
     }
 
     fn sync(&self, name: &str) -> io::Result<()> {
+        if self.forgets.is_some_and(|folder| name.starts_with(folder)) {
+            return Ok(());
+        }
         self.with(name, |file| file.durable = Some(file.bytes.len()))
     }
 

@@ -15,6 +15,8 @@ const SECTOR: usize = 512;
 
 pub(super) struct MemPages {
     env: Env,
+    /// Flushes do nothing.
+    forgetful: bool,
     state: Mutex<State>,
 }
 
@@ -83,7 +85,7 @@ impl State {
 }
 
 impl MemPages {
-    pub(super) fn new(env: Env) -> MemPages {
+    pub(super) fn new(env: Env, forgetful: bool) -> MemPages {
         let state = State {
             files: BTreeMap::new(),
             durable: BTreeMap::new(),
@@ -93,6 +95,7 @@ impl MemPages {
         };
         MemPages {
             env,
+            forgetful,
             state: Mutex::new(state),
         }
     }
@@ -146,6 +149,7 @@ impl MemPages {
         };
         MemPages {
             env,
+            forgetful: self.forgetful,
             state: Mutex::new(state),
         }
     }
@@ -236,6 +240,9 @@ impl MemPages {
     pub(super) fn flush(&self) -> io::Result<()> {
         self.env.failpoints.reach("pages.before_flush")?;
         let mut state = self.state.lock();
+        if self.forgetful {
+            state.dirty.clear();
+        }
         for path in std::mem::take(&mut state.dirty) {
             match state.files.get(&path).cloned() {
                 Some(file) => state.durable.insert(path, file),
