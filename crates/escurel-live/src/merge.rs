@@ -141,7 +141,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// How often each word stands in the base, in ours, in theirs and in both.
-fn counts<'a>(texts: [&'a str; 4]) -> HashMap<&'a str, [i64; 4]> {
+fn counts(texts: [&str; 4]) -> HashMap<&str, [i64; 4]> {
     let mut counts: HashMap<&str, [i64; 4]> = HashMap::new();
     for (side, text) in texts.into_iter().enumerate() {
         words(text).for_each(|word| counts.entry(word).or_default()[side] += 1);

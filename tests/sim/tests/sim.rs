@@ -30,7 +30,10 @@ fn play<T: Send>(seeds: u64, run: impl Fn(u64) -> Result<(), T> + Sync) -> Vec<T
         let threads: Vec<_> = (0..cores.min(8)).map(|_| scope.spawn(work)).collect();
         threads
             .into_iter()
-            .flat_map(|t| t.join().unwrap())
+            .flat_map(|thread| match thread.join() {
+                Ok(failures) => failures,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
             .collect()
     })
 }

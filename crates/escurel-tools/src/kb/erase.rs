@@ -146,5 +146,5 @@ fn table(answer: &Value) -> Table {
         false => "erased for good",
     };
     let table = Table::of(answer, "/kept", &[("Still says what they wrote", "")]);
-    table.note(&format!("{} texts {verb}", answer["contents"]))
+    table.note(format!("{} texts {verb}", answer["contents"]))
 }
