@@ -173,7 +173,7 @@ struct Found {
     first_broken: Option<u64>,
     /// Seq and hash of the record before.
     before: (u64, [u8; 32]),
-    /// Pieces since then that are no records any more.
+    /// Lines since then that are no records any more.
     unreadable: u64,
     /// The newest record that a seal names.
     sealed: u64,
@@ -193,9 +193,12 @@ impl Found {
                 self.take(record.as_ref());
                 Ok(())
             })?;
-            let seal = seal.filter(|seal| number(seal.last_seq) && seal.spans());
-            self.sealed = self.sealed.max(seal.map_or(0, |seal| seal.last_seq));
-            told.extend(bytes.map(|bytes| tell(name, &self.kept[from..], bytes)));
+            let seqs = &self.kept[from..];
+            let read = seqs.iter().min().copied().zip(seqs.iter().max().copied());
+            let sealed = seal.filter(|seal| number(seal.last_seq) && seal.spans());
+            let sealed = sealed.map(|seal| (seal.first_seq, seal.last_seq));
+            self.sealed = self.sealed.max(sealed.map_or(0, |(_, last)| last));
+            told.extend(bytes.map(|bytes| tell(name, sealed.or(read), bytes)));
             Ok(())
         })?;
         Ok(told)
@@ -257,16 +260,17 @@ impl Found {
     }
 }
 
-fn tell(name: &str, seqs: &[u64], bytes: &[u8]) -> String {
+fn tell(name: &str, seqs: Option<Range>, bytes: &[u8]) -> String {
     use sha2::{Digest, Sha256};
     let file = name.rsplit('/').next().unwrap_or(name);
-    let sha256 = hex::encode(&Sha256::digest(bytes));
-    match (seqs.iter().min(), seqs.iter().max()) {
-        (Some(from), Some(to)) => {
-            format!("{file} records {} sha256 {sha256}", range(&(*from, *to)))
-        }
-        _ => format!("{file} no records sha256 {sha256}"),
-    }
+    let seqs = seqs.map_or_else(
+        || "no records".into(),
+        |seqs| format!("records {}", range(&seqs)),
+    );
+    format!(
+        "{file} {seqs} sha256 {}",
+        hex::encode(&Sha256::digest(bytes))
+    )
 }
 
 fn range((from, to): &Range) -> String {
@@ -323,7 +327,7 @@ struct Whole(HashSet<[u8; 32]>);
 const BEGIN: &[u8] = b"{\"actor\":";
 
 impl Whole {
-    /// `None` for what is no record any more.
+    /// `None` for a line that is no record any more; some may stand in it.
     fn each(
         &mut self,
         segment: Option<&[u8]>,
@@ -331,36 +335,38 @@ impl Whole {
     ) -> Result<(), StoreError> {
         let lines = segment.unwrap_or_default().split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.trim_ascii().is_empty()) {
-            for piece in pieces(line) {
-                match whole(piece)? {
-                    Some(record) if !self.0.insert(record.entry_hash) => {}
-                    record => each(record)?,
+            let mut found = vec![whole(line)?];
+            if found[0].is_none() {
+                for piece in pieces(line) {
+                    found.extend(whole(piece)?.map(Some));
                 }
             }
+            let new = |found: &Option<Record>| match found {
+                Some(record) => self.0.insert(record.entry_hash),
+                None => true,
+            };
+            found.into_iter().filter(new).try_for_each(&mut each)?;
         }
         Ok(())
     }
 }
 
-/// A line that is no record may hold some, with what damage has put between them.
+/// What may be records in a line that is none, as when damage has joined some.
 fn pieces(line: &[u8]) -> Vec<&[u8]> {
     let mut begins: Vec<usize> = memchr::memmem::find_iter(line, BEGIN).collect();
-    if begins.is_empty() || decode(line).is_ok() {
-        return vec![line];
-    }
     begins.push(line.len());
     let piece = |ends: &[usize]| {
         let piece = &line[ends[0]..ends[1]];
-        let end = memchr::memrchr(b'}', piece).map_or(piece.len(), |at| at + 1);
+        let end = memchr::memrchr(b'}', piece).map_or(0, |at| at + 1);
         &piece[..end]
     };
     begins.windows(2).map(piece).collect()
 }
 
-fn whole(piece: &[u8]) -> Result<Option<Record>, StoreError> {
-    match decode(piece) {
+fn whole(line: &[u8]) -> Result<Option<Record>, StoreError> {
+    match decode(line) {
         Ok(record) => Ok(Some(record)),
-        Err(detail) if hash_is_right(piece) => Err(StoreError::NotUnderstood { detail }),
+        Err(detail) if hash_is_right(line) => Err(StoreError::NotUnderstood { detail }),
         Err(_) => Ok(None),
     }
 }
