@@ -6,6 +6,7 @@ use std::sync::Arc;
 pub use escurel_md::Issue;
 use escurel_md::{PageType, SkillSchema, Wikilink};
 pub use escurel_search::Why;
+pub use escurel_store::{BrokenChain, RepairPlan};
 use serde_json::{Map, Value};
 
 /// Names a page: its path, uid and what it is.

@@ -14,6 +14,7 @@ impl From<StoreError> for Refusal {
             "journal_broken" => Code::JournalBroken,
             "store_locked" | "lock_held" => Code::StoreLocked,
             "read_only" => Code::ReadOnly,
+            "not_supported" => Code::NotSupported,
             "content_erased" => Code::ContentErased,
             "page_id_invalid" | "bad_path" => Code::PageIdInvalid,
             _ => Code::Io,

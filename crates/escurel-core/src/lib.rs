@@ -26,6 +26,7 @@ mod read;
 mod reconcile;
 mod recover;
 pub mod refusal;
+mod repair;
 mod requests;
 mod sessions;
 mod sight;

@@ -169,7 +169,7 @@ codes! {
         "Free some space and repeat.";
     JournalBroken "journal_broken" Operator 503
         "The journal has a broken record, so writes are refused."
-        "Run escurel verify to see where.";
+        "Run escurel verify to see where, stop the server, and run escurel journal repair to go on with what can be read.";
     StoreLocked "store_locked" Operator 409
         "Another process owns this folder."
         "Use that one, or stop it first.";

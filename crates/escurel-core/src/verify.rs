@@ -308,7 +308,7 @@ impl Core {
     }
 }
 
-fn demand_admin(caller: &Caller) -> Result<()> {
+pub(crate) fn demand_admin(caller: &Caller) -> Result<()> {
     if caller.is_admin() {
         return Ok(());
     }
@@ -373,6 +373,8 @@ fn directory_problem(head: &Head, entry: Option<&Arc<Entry>>) -> Option<String> 
     match (head.deleted, entry) {
         (true, Some(_)) => Some("the journal says it was deleted".into()),
         (true, None) => None,
+        // All records of its texts were lost: nobody can say what it was.
+        (false, None) if head.version.is_none() => None,
         (false, None) => Some("the journal has it, the directory does not".into()),
         (false, Some(entry)) => {
             let version = head.version.as_ref()?;

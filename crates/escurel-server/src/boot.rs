@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use escurel_access::{Caller, OpenPolicy};
-use escurel_core::api::VerifyReport;
+use escurel_core::api::{RepairPlan, VerifyReport};
 use escurel_core::{Code, Kb, OpenOptions, Refusal};
 use tokio::net::TcpListener;
 
@@ -152,6 +152,18 @@ pub fn served_socket(config: &Config, folder: &Path) -> Result<PathBuf, Refusal>
 /// Deletes what is derived of a folder that has been served.
 pub fn forget_index(config: &Config, folder: &Path) -> Result<(), Refusal> {
     Kb::forget_index(folder, &options(config, folder)?.as_served(folder)?)
+}
+
+/// What [`repair_journal`] would do to a folder that has been served.
+pub fn plan_repair(config: &Config, folder: &Path) -> Result<RepairPlan, Refusal> {
+    let options = options(config, folder)?.as_served(folder)?;
+    Kb::plan_repair(folder, &options, &Caller::local())
+}
+
+/// Goes on with what can be read of a broken journal.
+pub fn repair_journal(config: &Config, folder: &Path) -> Result<RepairPlan, Refusal> {
+    let options = options(config, folder)?.as_served(folder)?;
+    Kb::repair_journal(folder, &options, &Caller::local())
 }
 
 /// Where the folder's owner listens for processes of this machine.

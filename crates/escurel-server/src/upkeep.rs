@@ -1,7 +1,7 @@
 //! Upkeep as JSON, the same whether it runs here or in the owner.
 
 use escurel_access::Caller;
-use escurel_core::api::{Status, VerifyReport};
+use escurel_core::api::{BrokenChain, RepairPlan, Status, VerifyReport};
 use escurel_core::{Kb, Refusal};
 use serde_json::{Value, json};
 
@@ -32,6 +32,25 @@ pub fn rebuild(
 pub fn confirm_deletions(kb: &Kb, caller: &Caller) -> Result<Value, Refusal> {
     kb.confirm_deletions(caller)
         .map(|deleted| json!({"deleted": deleted}))
+}
+
+/// What a repair of the journal found and, unless it was only planned, did.
+pub fn repaired(plan: &RepairPlan, planned_only: bool) -> Value {
+    let broken = |chain: &BrokenChain| {
+        json!({
+            "first": chain.first,
+            "problem": chain.problem,
+            "lost": chain.lost,
+            "lost_records": chain.lost_records,
+            "set_aside": chain.set_aside,
+        })
+    };
+    json!({
+        "repaired": plan.broken.is_some() && !planned_only,
+        "records": plan.records,
+        "missing_contents": plan.missing_contents,
+        "broken": plan.broken.as_ref().map(broken),
+    })
 }
 
 /// What is served.

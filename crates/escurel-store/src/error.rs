@@ -27,9 +27,13 @@ pub enum StoreError {
     #[error("the store was opened read-only. Open it with write permission to change something")]
     ReadOnly,
     #[error(
-        "the journal is broken at record {seq}: {detail}. Pages are read from their files as they stand, without history, and writes are refused. Stop the server and restore the folder `journal` from a backup, or move it away to begin a new history: pages are safe, their history is not"
+        "the journal is broken at record {seq}: {detail}. Pages are read from their files as they stand, without history, and writes are refused. Stop the server and restore the folder `journal` from a backup, or run `escurel journal repair`: it goes on with all history that can be read, and keeps the broken part beside it"
     )]
     JournalBroken { seq: u64, detail: String },
+    #[error(
+        "the journal has a record that is whole and not understood: {detail}. A newer release wrote it; repair the journal with that one. Nothing was changed"
+    )]
+    NotUnderstood { detail: String },
     #[error(
         "the journal could not be brought back to a known state after a failed write ({detail}). Restart the server"
     )]
@@ -88,6 +92,7 @@ impl StoreError {
             StoreError::LockHeld { .. } => "lock_held",
             StoreError::ReadOnly => "read_only",
             StoreError::JournalBroken { .. } => "journal_broken",
+            StoreError::NotUnderstood { .. } => "not_supported",
             StoreError::JournalPoisoned { .. } => "journal_poisoned",
             StoreError::ObjectMissing(_) => "object_missing",
             StoreError::ObjectDamaged { .. } => "object_damaged",

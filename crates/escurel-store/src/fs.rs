@@ -4,6 +4,7 @@ mod lock;
 mod open;
 mod pages;
 mod paths;
+mod repair;
 mod replace;
 mod root;
 mod scan;

@@ -1,7 +1,7 @@
 //! The append-only, hash-chained history and its objects.
 //!
 //! It refuses to change what is there: a torn tail is cut, a broken middle
-//! stops writes until a person restores it or moves it away.
+//! stops writes until a person restores or repairs it.
 //!
 //! Invariant: `head` names a record that is durable, whose objects are
 //! durable, and that has every record from 1 before it.
@@ -12,6 +12,7 @@ mod open;
 mod pack_index;
 mod packs;
 mod read;
+mod repair;
 mod report;
 mod segments;
 mod sums;
@@ -26,6 +27,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::disk::Disk;
 use crate::{Env, ObjectId, StoreError};
 
+pub use repair::{BrokenChain, RepairPlan};
 pub use report::{Finding, JournalReport};
 pub use sums::FileSum;
 
@@ -87,7 +89,7 @@ impl Journal {
     }
 
     /// Remembers the break, so that writes are refused from now on.
-    fn break_at(&self, seq: u64, detail: String) -> StoreError {
+    pub(crate) fn break_at(&self, seq: u64, detail: String) -> StoreError {
         let _ = self.broken.set((seq, detail.clone()));
         StoreError::JournalBroken { seq, detail }
     }

@@ -40,7 +40,7 @@ kinds! {
     EventAssigned, "event_assigned", "the event was processed and belongs to the page", ["event_id", "instance"];
     MessageAppended, "message_appended", "a message came into a conversation", ["content", "chat_group_id", "msg_id"];
     RequestAnswered, "request_answered", "a call with a key was answered; without a content it was refused, and its key is free", ["request_key", "request_digest"];
-    ChainRepaired, "chain_repaired", "a broken segment was set aside and a new chain begun", [];
+    ChainRepaired, "chain_repaired", "a broken segment was set aside and a new chain begun", ["set_aside", "first_broken", "lost", "lost_records", "segments"];
 }
 
 impl Kind {

@@ -32,14 +32,14 @@ pub use env::{
 pub use error::StoreError;
 pub use export::export;
 pub use fs::{Changed, FsStore, Holder, Kept, Layout, Lock, Paths, Unrecorded, Watch};
-pub use journal::{FileSum, Finding, JournalReport};
+pub use journal::{BrokenChain, FileSum, Finding, JournalReport, RepairPlan};
 pub use kinds::{KINDS, Kind, KindInfo};
 pub use live::{Found, LiveLog, LiveLogs};
 pub use memory::{Loss, MemStore};
 pub use pathname::is_page;
 pub use record::{Content, Draft, ObjectId, Record};
 pub use store::{
-    FAILPOINTS, LIVE_FAILPOINTS, Removed, Replaced, RootState, Scan, ScannedFile, Stat, Store,
-    Unreadable,
+    FAILPOINTS, LIVE_FAILPOINTS, REPAIR_FAILPOINTS, Removed, Replaced, RootState, Scan,
+    ScannedFile, Stat, Store, Unreadable,
 };
 pub use uid::Uid;

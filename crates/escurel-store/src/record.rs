@@ -14,7 +14,7 @@ use crate::{Kind, StoreError, Uid, hex};
 mod decode;
 mod encode;
 
-pub(crate) use decode::{decode, decode_unchecked, peek_seq};
+pub(crate) use decode::{decode, decode_unchecked, hash_is_right, peek_seq};
 pub(crate) use encode::encode;
 
 /// Written into every record; readers accept only this.

@@ -34,6 +34,16 @@ pub const LIVE_FAILPOINTS: &[&str] = &[
     "live.before_remove",
 ];
 
+/// Those of a repair, which passes the places of `journal.` that concern records, too.
+pub const REPAIR_FAILPOINTS: &[&str] = &[
+    "repair.before_write",
+    "repair.before_complete",
+    "repair.before_index_removal",
+    "repair.before_set_aside",
+    "repair.before_put_in_place",
+    "repair.before_cleaning",
+];
+
 /// What tells two states of a file apart without reading it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, Default)]
 pub struct Stat {

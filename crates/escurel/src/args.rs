@@ -185,10 +185,27 @@ fn journal() -> Command {
                 .value_hint(ValueHint::FilePath)
                 .help("File to write; by default standard output"),
         );
+    let repair = Command::new("repair")
+        .about("Go on with what can be read of a broken history, and keep the broken one beside it")
+        .long_about(
+            "Goes on with what can be read of a broken history. The broken chain is moved to journal/audit.broken-N as it \
+             is; a new one begins with a record that names it and has every record that is still whole. Pages are not \
+             touched. A history that is not broken stays as it is. Nobody may serve the folder meanwhile.",
+        )
+        .after_help("Examples:\n  escurel journal repair ~/notes --dry-run\n  escurel journal repair ~/notes")
+        .arg(path().conflicts_with("folder"))
+        .args(place())
+        .arg(
+            Arg::new("dry-run")
+                .long("dry-run")
+                .action(ArgAction::SetTrue)
+                .help("Only tell what would be done"),
+        )
+        .arg(json());
     Command::new("journal")
         .about("The folder's history")
         .subcommand_required(true)
-        .subcommand(export)
+        .subcommands([export, repair])
 }
 
 fn model() -> Command {

@@ -68,7 +68,7 @@ fn unclear(here: &Path) -> Failure {
     ))
 }
 
-fn absolute(path: &Path, may_be_missing: bool) -> Result<PathBuf, Failure> {
+pub fn absolute(path: &Path, may_be_missing: bool) -> Result<PathBuf, Failure> {
     match path.canonicalize() {
         Ok(path) => Ok(path),
         Err(_) if may_be_missing => Ok(std::path::absolute(path)?),

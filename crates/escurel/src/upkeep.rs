@@ -1,4 +1,4 @@
-//! `rebuild`, `verify`, `confirm-deletions`, `journal export`.
+//! `rebuild`, `verify`, `confirm-deletions`, `journal export`, `journal repair`.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 use escurel_access::Caller;
 use escurel_core::Kb;
+use escurel_core::api::BrokenChain;
 use escurel_server::config::Config;
 use escurel_server::{boot, upkeep};
 use serde_json::{Value, json};
@@ -108,11 +109,78 @@ fn either(config: &Config, given: &ArgMatches, path: &str, work: Work) -> Result
 }
 
 pub fn journal(config: Config, given: &ArgMatches) -> Result<ExitCode, Failure> {
-    let Some(("export", given)) = given.subcommand() else {
-        return Err(Failure::usage("Name export."));
+    match given.subcommand() {
+        Some(("export", given)) => export(&config, given),
+        Some(("repair", given)) => repair(&config, given),
+        _ => Err(Failure::usage("Name export or repair.")),
+    }
+}
+
+fn repair(config: &Config, given: &ArgMatches) -> Result<ExitCode, Failure> {
+    let folder = match given.get_one::<PathBuf>("path") {
+        Some(path) => folder::absolute(path, false)?,
+        None => folder::to_ask(given, config)?,
     };
-    let folder = folder::to_ask(given, &config)?;
-    let reached = call::reach(&config, &folder, boot::open_served)?;
+    let planned_only = given.get_flag("dry-run");
+    let plan = match planned_only {
+        true => boot::plan_repair(config, &folder)?,
+        false => boot::repair_journal(config, &folder)?,
+    };
+    if !show::for_people(given) {
+        show::json(&upkeep::repaired(&plan, planned_only));
+        return Ok(ExitCode::SUCCESS);
+    }
+    match &plan.broken {
+        None => show::line(&format!(
+            "The journal is whole: {} records. There is nothing to repair.",
+            plan.records
+        )),
+        Some(chain) => tell_of(chain, plan.records, planned_only),
+    }
+    if plan.missing_contents > 0 {
+        show::line(&format!(
+            "{} contents that it names cannot be read; a repair does not change that. Restore `journal/objects` from a \
+             backup; escurel verify names them.",
+            plan.missing_contents
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell_of(chain: &BrokenChain, records: u64, planned_only: bool) {
+    let (kept, moved, next) = match planned_only {
+        true => (
+            "would go on",
+            "would be kept",
+            "Repair it: leave out --dry-run.",
+        ),
+        false => (
+            "go on",
+            "is kept",
+            "Serve the folder: what files say is taken up.",
+        ),
+    };
+    show::line(&format!(
+        "The journal was broken from record {} on: {}.",
+        chain.first, chain.problem
+    ));
+    show::line(&match chain.lost {
+        0 => format!("All {records} records {kept} in a new chain."),
+        lost => format!(
+            "{records} records {kept} in a new chain. {lost} could not be read: {}.",
+            chain.lost_records
+        ),
+    });
+    show::line(&format!(
+        "The broken chain {moved} in journal/{}; the new one begins with a record that names it.",
+        chain.set_aside
+    ));
+    show::line(next);
+}
+
+fn export(config: &Config, given: &ArgMatches) -> Result<ExitCode, Failure> {
+    let folder = folder::to_ask(given, config)?;
+    let reached = call::reach(config, &folder, boot::open_served)?;
     let out: Box<dyn Write> = match given.get_one::<PathBuf>("out") {
         Some(path) => Box::new(BufWriter::new(File::create(path)?)),
         None => Box::new(BufWriter::new(std::io::stdout().lock())),

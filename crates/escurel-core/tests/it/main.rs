@@ -16,6 +16,7 @@ mod past;
 mod providers;
 mod reads;
 mod rebuild;
+mod repair;
 mod requests;
 mod scenarios;
 mod sessions;

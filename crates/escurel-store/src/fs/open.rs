@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossbeam_channel::Sender;
 
 use super::pages::Pages;
-use super::{Changed, Lock, Paths, Watch, root};
+use super::{Changed, Lock, Paths, Watch, repair, root};
 use crate::disk::LocalDisk;
 use crate::journal::{FileSum, Journal, Limits};
 use crate::{
@@ -16,12 +16,12 @@ use crate::{
 
 /// Pages, journal and objects on a file system.
 pub struct FsStore {
-    env: Env,
-    paths: Paths,
+    pub(super) env: Env,
+    pub(super) paths: Paths,
     pages: Pages,
-    journal: Arc<Journal>,
+    pub(super) journal: Arc<Journal>,
     live: LiveLogs,
-    lock: Option<Lock>,
+    pub(super) lock: Option<Lock>,
 }
 
 impl FsStore {
@@ -46,6 +46,8 @@ impl FsStore {
         let writable = lock.is_some();
         let disk = LocalDisk::new(&paths.journal, !writable);
         if writable {
+            repair::finish(&paths.journal)
+                .map_err(|error| StoreError::from_io(&paths.journal, error))?;
             for dir in ["audit", "objects"] {
                 disk.clean(dir)
                     .map_err(|error| StoreError::from_io(&paths.journal, error))?;
@@ -58,6 +60,9 @@ impl FsStore {
         }
         let pages = Pages::open(paths, env.clone(), writable)?;
         let journal = Journal::open(Arc::new(disk), env.clone(), limits, writable)?;
+        if repair::is_cut_short(&paths.journal) {
+            journal.break_at(1, "its repair was cut short".into());
+        }
         Ok(FsStore {
             live: LiveLogs::new(Arc::new(live), env.clone()),
             env,
@@ -114,7 +119,7 @@ impl FsStore {
         root::forget(&self.paths)
     }
 
-    fn changing(&self) -> Result<(), StoreError> {
+    pub(super) fn changing(&self) -> Result<(), StoreError> {
         match self.lock {
             Some(_) => Ok(()),
             None => Err(StoreError::ReadOnly),

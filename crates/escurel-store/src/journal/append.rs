@@ -250,6 +250,19 @@ impl Journal {
         })
     }
 
+    /// Records that have their place behind the end and whose objects are there.
+    pub(super) fn write_records(
+        &self,
+        lines: &[u8],
+        end: (u64, [u8; 32]),
+    ) -> Result<(), StoreError> {
+        let mut writer = self.writer.lock();
+        let written = self
+            .rotate(&writer)
+            .and_then(|()| self.write_lines(&mut writer, lines, end));
+        written.map_err(|error| StoreError::from_io(&self.disk.path(CHAIN), error))
+    }
+
     fn write_lines(
         &self,
         writer: &mut Writer,

@@ -54,6 +54,11 @@ pub(crate) struct Seal {
 }
 
 impl Seal {
+    /// Do its numbers agree with each other?
+    pub(crate) fn spans(&self) -> bool {
+        self.first_seq.checked_add(self.count) == self.last_seq.checked_add(1)
+    }
+
     pub(crate) fn tip(&self) -> Option<[u8; 32]> {
         hex::decode(self.tip.as_bytes())
     }

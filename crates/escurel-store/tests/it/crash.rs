@@ -70,9 +70,19 @@ pub fn failing() -> (Env, Arc<Failing>) {
 }
 
 /// Ends the process, with nothing run on the way out.
-struct Dying {
+pub struct Dying {
     point: String,
     left: AtomicI64,
+}
+
+impl Dying {
+    /// When the point is reached for the `count`th time.
+    pub fn new(point: &str, count: i64) -> Dying {
+        Dying {
+            point: point.to_owned(),
+            left: AtomicI64::new(count),
+        }
+    }
 }
 
 impl Failpoints for Dying {
@@ -98,10 +108,7 @@ fn child() {
     };
     let (folder, plan) = plan.split_once('|').unwrap();
     let (point, count) = plan.split_once('|').unwrap();
-    let dying = Dying {
-        point: point.into(),
-        left: AtomicI64::new(count.parse().unwrap()),
-    };
+    let dying = Dying::new(point, count.parse().unwrap());
     let env = Env {
         failpoints: Arc::new(dying),
         ..Env::system()

@@ -6,6 +6,7 @@ mod crash;
 mod damage;
 mod pages;
 mod places;
+mod repair;
 mod speed;
 mod support;
 mod watching;

@@ -62,6 +62,7 @@ fn upkeep() {
         &["rebuild"],
         &["confirm-deletions"],
         &["journal", "export"],
+        &["journal", "repair"],
     ] {
         let (code, _, err) = place.run(&[command, &folder].concat());
         assert!(
@@ -148,6 +149,55 @@ fn a_broken_journal_is_a_finding_and_no_endless_wait() {
     );
     let (code, out, err) = place.run(&[&["verify", "--json"][..], &folder].concat());
     assert!(code == 1 && named(&out), "{code} {out} {err}");
+}
+
+#[test]
+fn a_broken_journal_is_repaired_while_nobody_serves() {
+    let place = Place::new();
+    let stop = |mut server: Server| {
+        server.signal("TERM");
+        assert_eq!(server.exit_code(), Some(0));
+    };
+    let repair = |args: &[&str]| {
+        let (code, out, err) = place.run(&[&["journal", "repair"][..], args].concat());
+        assert_eq!(code, 0, "{err}");
+        serde_json::from_str::<Value>(&out).unwrap()
+    };
+    let server = Server::start(&place, &[place.vault()]);
+    server.wait_ready();
+    let (code, _, err) = place.run(&["journal", "repair", place.vault()]);
+    assert!(
+        code == 3 && err.starts_with("store_locked: ") && err.contains("process"),
+        "{code} {err}"
+    );
+    stop(server);
+    assert_eq!(repair(&[place.vault()])["broken"], Value::Null);
+    let journal = place.vault.join(".escurel/journal");
+    let segment = journal.join("audit/00000001.jsonl");
+    let broken =
+        std::fs::read_to_string(&segment)
+            .unwrap()
+            .replacen("page_version", "page_versiom", 1);
+    std::fs::write(&segment, &broken).unwrap();
+    let planned = repair(&["--folder", place.vault(), "--dry-run"]);
+    assert_eq!(
+        (&planned["repaired"], &planned["broken"]["lost_records"]),
+        (&false.into(), &"1".into())
+    );
+    assert_eq!(std::fs::read_to_string(&segment).unwrap(), broken);
+    let done = repair(&[place.vault()]);
+    assert_eq!(
+        (&done["repaired"], &done["broken"]),
+        (&true.into(), &planned["broken"])
+    );
+    let aside = journal.join("audit.broken-1/00000001.jsonl");
+    assert_eq!(std::fs::read_to_string(aside).unwrap(), broken);
+    let server = Server::start(&place, &[place.vault()]);
+    server.wait_ready();
+    assert!(!server.announcement().contains("read-only"));
+    stop(server);
+    let (code, out, err) = place.run(&["verify", "--folder", place.vault()]);
+    assert_eq!(code, 0, "{out} {err}");
 }
 
 #[test]
